@@ -1,0 +1,63 @@
+// Folders are the architecture, and imports point only downward (docs/ARCHITECTURE.md). From the bottom up:
+const LAYERS = [
+  ["domain"],
+  ["platform"],
+  ["store"],
+  ["intake"],
+  ["delivery"],
+  ["agent"],
+  ["providers"],
+  ["runtime"],
+  ["tidings.ts", "index.ts"],
+  ["server"],
+  ["client"],
+  ["adapters"],
+  ["cli"],
+];
+
+const pathOf = (names) =>
+  `^src/(${names.map((name) => (name.endsWith(".ts") ? name.replace(".", "\\.") : `${name}/`)).join("|")})`;
+
+/** @type {import("dependency-cruiser").IConfiguration} */
+module.exports = {
+  forbidden: [
+    { name: "no-circular", severity: "error", from: {}, to: { circular: true } },
+    ...LAYERS.slice(0, -1).map((layer, index) => ({
+      name: `no-upward-from-${layer[0]}`,
+      comment: "Imports point downward.",
+      severity: "error",
+      from: { path: pathOf(layer) },
+      to: { path: pathOf(LAYERS.slice(index + 1).flat()) },
+    })),
+    {
+      name: "domain-is-pure",
+      comment: "The domain does no I/O.",
+      severity: "error",
+      from: { path: "^src/domain/" },
+      to: { dependencyTypes: ["core"] },
+    },
+    {
+      name: "one-store-is-unknown",
+      comment: "Nothing above the store knows which one it has, except the facade that opens it and the CLI's restore.",
+      severity: "error",
+      from: { pathNot: "^src/(store/|tidings\\.ts|cli/commands/restore\\.ts)" },
+      to: { path: "^src/store/sqlite/" },
+    },
+    {
+      name: "no-dev-dependency",
+      severity: "error",
+      from: { path: "^src/", pathNot: "\\.(test|suite)\\.ts$" },
+      to: { dependencyTypes: ["npm-dev"] },
+    },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    enhancedResolveOptions: {
+      extensions: [".ts", ".js"],
+      exportsFields: ["exports"],
+      conditionNames: ["import", "node"],
+    },
+  },
+};

@@ -1,0 +1,182 @@
+/** The way of an event or a notification, in words, from its journal entries. */
+
+import type { Event } from "../domain/event.js";
+import type { EventId, NotificationId } from "../domain/ids.js";
+import { type Change, type JournalEntry, type MatchOutcome, matchesOf } from "../domain/journal.js";
+import type { NotificationView, Reason } from "../domain/notification.js";
+import type { Principal } from "../domain/principal.js";
+import { isoTime } from "../domain/time.js";
+import { viewOf } from "../domain/view.js";
+import type { Store } from "../store/contract.js";
+
+export interface StoryLine {
+  seq: number;
+  at: string;
+  text: string;
+}
+
+export interface Explanation {
+  id: string;
+  kind: "event" | "notification";
+  summary: string;
+  story: StoryLine[];
+  event?: Event;
+  /** The notification itself, or those that came of the event. */
+  notifications: NotificationView[];
+}
+
+export async function explain(store: Store, principal: Principal, id: string): Promise<Explanation | undefined> {
+  const stored = await store.get(principal, id as NotificationId);
+  if (stored !== undefined) {
+    const story = await notificationStory(store, principal, stored.delivery.id);
+    const view = viewOf(stored);
+    return { id, kind: "notification", summary: summaryOf(view), story, notifications: [view] };
+  }
+  const entry = await store.eventEntry(principal, id as EventId);
+  if (entry === undefined || entry.type !== "event") return undefined;
+  return explainEvent(store, principal, entry);
+}
+
+async function explainEvent(
+  store: Store,
+  principal: Principal,
+  entry: Extract<JournalEntry, { type: "event" }>,
+): Promise<Explanation> {
+  const { event } = entry;
+  const matches = matchesOf(entry.changes);
+  const notifications: NotificationView[] = [];
+  const story: StoryLine[] = [line(entry, eventText(event))];
+  if (matches.length === 0)
+    story.push(line(entry, "No subscriber matched it; it is kept in the journal and told to nobody."));
+  for (const match of matches) {
+    const stored = await store.get(principal, match.notification_id);
+    story.push(line(entry, `Subscriber ${match.subscriber_id}: ${MATCHED[match.outcome]} ${match.notification_id}.`));
+    if (stored === undefined) continue;
+    notifications.push(viewOf(stored));
+    const further = await notificationStory(store, principal, match.notification_id);
+    story.push(...further.filter((one) => one.seq > entry.seq));
+  }
+  const outcome =
+    matches.length === 0 ? "unmatched" : matches.map((match) => `${match.subscriber_id} ${match.outcome}`).join(", ");
+  return {
+    id: event.id,
+    kind: "event",
+    summary: `event ${event.type} from ${event.source}: ${outcome}`,
+    story,
+    event,
+    notifications,
+  };
+}
+
+const MATCHED: Record<MatchOutcome, string> = {
+  queued: "made the notification",
+  batched: "added it to a batch for",
+  merged: "merged it into",
+  filtered: "kept it back by its severity filter, as",
+};
+
+async function notificationStory(store: Store, principal: Principal, id: NotificationId): Promise<StoryLine[]> {
+  const entries = (await store.story(principal, id)) ?? [];
+  const story = entries.flatMap((entry) => tellEntry(entry, id));
+  const redriven = await store.redrivenAs(principal, id);
+  const last = entries.at(-1);
+  if (redriven !== null && last !== undefined) story.push(line(last, `Redriven later, as ${redriven}.`));
+  return story;
+}
+
+function tellEntry(entry: JournalEntry, id: NotificationId): StoryLine[] {
+  const lines: StoryLine[] = [];
+  if (entry.type === "event") lines.push(line(entry, eventText(entry.event)));
+  if (entry.type === "thread") lines.push(line(entry, `Thread ${entry.thread_id} was closed.`));
+  if (entry.type === "observation")
+    lines.push(line(entry, `The agent saw ${entry.subject} (generation ${entry.generation}) by itself.`));
+  for (const change of entry.changes)
+    if (change.notification_id === id) lines.push(line(entry, tellChange(change, entry)));
+  return lines;
+}
+
+function line(entry: JournalEntry, text: string): StoryLine {
+  return { seq: entry.seq, at: isoTime(entry.at), text };
+}
+
+function eventText(event: Event): string {
+  const thread = event.thread_id === null ? "" : `, thread ${event.thread_id}`;
+  return `Event ${event.id}: ${event.type} from ${event.source}, severity ${event.severity}, for user ${event.user_id}${thread}.`;
+}
+
+function tellChange(change: Change, entry: JournalEntry): string {
+  const path = change.path.length === 0 ? "" : ` [${change.path.join(", ")}]`;
+  return `${sentence(change, entry)}${path}`;
+}
+
+function sentence(change: Change, entry: JournalEntry): string {
+  const { set } = change;
+  switch (change.command) {
+    case "create":
+      return created(change);
+    case "merge": {
+      const revised = set.revision === undefined ? "the text stays" : `the text changed, revision ${set.revision}`;
+      return `Event ${change.event_id} came with the same key and was merged: ${set.count} times now; ${revised}.`;
+    }
+    case "dispatch":
+      return set.channel === undefined ? "Dispatched." : `Moved to the channel ${set.channel}.`;
+    case "collect":
+      return `Collected by ${set.lease?.owner} under lease epoch ${set.lease_epoch}.`;
+    case "ack":
+      if (change.path.length === 0) return `The user ${set.action} it.`;
+      return `Acknowledged by the user (${set.action}).`;
+    case "settle":
+      return "Settled by its holder: the agent was told.";
+    case "release":
+      return `Released, attempt ${set.attempts}${entry.type === "delivery" && entry.operation === "watchdog" ? ", since its lease ran out" : ""}; waits until ${isoTime(set.not_before ?? 0)}.`;
+    case "escalate": {
+      const note = change.note === undefined ? "" : ` (${change.note})`;
+      return `Taken to the user on the channel ${set.channel}, lease epoch ${set.lease_epoch}: ${why(set.reason)}${note}.`;
+    }
+    case "expire":
+      return `A dead letter: ${why(set.reason)}.`;
+    case "suppress":
+      return `Kept back: ${why(set.reason)}.`;
+  }
+}
+
+function created(change: Change): string {
+  const { notification, set } = change;
+  if (notification === undefined) return "Created.";
+  const { axes } = notification;
+  const declared = `${axes.address}/${axes.target}/${axes.handler}`;
+  const effective =
+    set.effective === undefined
+      ? ""
+      : `, effectively ${set.effective.address}/${set.effective.target}/${set.effective.handler}`;
+  const links = [
+    notification.redrive_of === null ? "" : ` It sends the dead letter ${notification.redrive_of} again.`,
+    notification.linked_to === null ? "" : ` An agent holds ${notification.linked_to} with the same key.`,
+    set.reason === undefined ? "" : ` Kept back: ${why(set.reason)}.`,
+  ].join("");
+  return `Subscriber ${notification.subscriber_id} made this notification: routed ${declared}${effective}, priority ${set.priority}, until ${isoTime(set.deadline ?? 0)}.${links}`;
+}
+
+const WHY: Record<Reason, string> = {
+  filtered: "its severity is below the subscriber's filter",
+  muted: "it is switched off",
+  superseded: "a newer one took its place",
+  observed: "the agent has seen it by itself",
+  folded: "it was folded into a summary",
+  expired: "nobody wanted it in time",
+  deadline: "no agent took it before its deadline",
+  lease_expired: "the lease of the agent that held it ran out",
+  attempts: "the agent failed too often",
+  thread_closed: "its thread was closed",
+  promoted: "the agent's own act concerns the user",
+  unacknowledged: "nobody acknowledged it before its deadline",
+};
+
+function why(reason: Reason | null | undefined): string {
+  return reason === null || reason === undefined ? "no reason given" : WHY[reason];
+}
+
+function summaryOf(view: NotificationView): string {
+  const reason = view.reason === null ? "" : `: ${why(view.reason)}`;
+  return `${view.kind} is ${view.state} on the channel ${view.channel}${reason}`;
+}

@@ -1,0 +1,96 @@
+import { z } from "zod";
+import { InvalidInputError } from "./errors.js";
+import { type EventId, LOCAL_USER, type ThreadId, threadId, type UserId, userId } from "./ids.js";
+import { assertJsonObject, canonicalJson, type JsonObject, jsonText } from "./json.js";
+import { LIMITS } from "./limits.js";
+import { parseInput, timestampSchema, wordSchema } from "./parse.js";
+import { SEVERITIES, type Severity } from "./severity.js";
+
+/** A fact reported by a producer, as it is kept in the journal. */
+export interface Event {
+  readonly id: EventId;
+  /** The producer's own id: the same `(user, source, producer_id)` is the same event. */
+  readonly producer_id: string | null;
+  readonly type: string;
+  readonly source: string;
+  readonly severity: Severity;
+  /** UTC, ISO 8601; the producer's word, else the moment of acceptance. */
+  readonly timestamp: string;
+  readonly payload: JsonObject;
+  readonly dedupe_key: string | null;
+  readonly user_id: UserId;
+  readonly thread_id: ThreadId | null;
+  readonly subject: string | null;
+}
+
+/** What a producer sends. `id` is the producer's own. */
+export interface EventInput {
+  type: string;
+  source: string;
+  severity?: Severity | undefined;
+  payload?: JsonObject | undefined;
+  user_id?: string | undefined;
+  thread_id?: string | undefined;
+  dedupe_key?: string | undefined;
+  subject?: string | undefined;
+  id?: string | undefined;
+  timestamp?: string | undefined;
+}
+
+/** An event that passed the border; the store mints its id and, where none was given, its timestamp. */
+export type NewEvent = Omit<Event, "id" | "timestamp"> & { readonly timestamp: string | null };
+
+const SEGMENT = "[A-Za-z0-9_-]+";
+const TYPE_PATTERN = new RegExp(
+  `^${SEGMENT}(\\.${SEGMENT}){${LIMITS.typeSegmentsMin - 1},${LIMITS.typeSegmentsMax - 1}}$`,
+);
+
+export const eventTypeSchema = z
+  .string()
+  .max(LIMITS.typeChars)
+  .regex(TYPE_PATTERN, "must be 2 to 5 segments of letters, digits, _ and -, joined by dots, like tool.call.failure");
+
+const eventSchema = z.strictObject({
+  type: eventTypeSchema,
+  source: wordSchema(LIMITS.sourceChars),
+  severity: z.enum(SEVERITIES).optional(),
+  payload: z.unknown().optional(),
+  user_id: wordSchema(LIMITS.idChars).optional(),
+  thread_id: wordSchema(LIMITS.idChars).optional(),
+  dedupe_key: wordSchema(LIMITS.dedupeKeyChars).optional(),
+  subject: wordSchema(LIMITS.subjectChars).optional(),
+  id: wordSchema(LIMITS.idChars).optional(),
+  timestamp: timestampSchema.optional(),
+});
+
+/** Parses what came in at the border, or throws `InvalidInputError` with the field and the reason. */
+export function parseEvent(input: unknown): NewEvent {
+  const parsed = parseInput(eventSchema, input);
+  const payload = parsed.payload ?? {};
+  assertPayload(payload, "payload");
+  return {
+    producer_id: parsed.id ?? null,
+    type: parsed.type,
+    source: parsed.source,
+    severity: parsed.severity ?? "info",
+    timestamp: parsed.timestamp ?? null,
+    payload,
+    dedupe_key: parsed.dedupe_key ?? null,
+    user_id: parsed.user_id === undefined ? LOCAL_USER : userId(parsed.user_id),
+    thread_id: parsed.thread_id === undefined ? null : threadId(parsed.thread_id),
+    subject: parsed.subject ?? null,
+  };
+}
+
+export function assertPayload(payload: unknown, field: string): asserts payload is JsonObject {
+  assertJsonObject(payload, field);
+  const bytes = Buffer.byteLength(jsonText(payload));
+  if (bytes > LIMITS.payloadBytes)
+    throw new InvalidInputError(field, `is ${bytes} bytes as JSON; the limit is ${LIMITS.payloadBytes}`);
+}
+
+/** What must be equal for two events with one producer id to be the same event. */
+export function eventIdentity(event: NewEvent): string {
+  const { type, severity, timestamp, payload, dedupe_key, thread_id, subject } = event;
+  return canonicalJson({ type, severity, timestamp, payload, dedupe_key, thread_id, subject });
+}

@@ -1,0 +1,99 @@
+import type { Event } from "./event.js";
+import type { EventId, NotificationId, SubscriberId, ThreadId, UserId } from "./ids.js";
+import type { Delivery, Notification } from "./notification.js";
+import type { Column, State } from "./transitions.js";
+
+/** The fields of a delivery that a change sets; `state` is the last of the path, `updated_at` the entry's time. */
+export type Patch = Partial<Omit<Delivery, "id" | "user_id" | "state" | "updated_at">>;
+
+/** What happened to one notification. Replaying the changes in order gives the ledger. */
+export interface Change {
+  readonly notification_id: NotificationId;
+  readonly command: "create" | Column;
+  /** The states it went through, in this one transaction; empty if the state stayed. */
+  readonly path: readonly State[];
+  /** The `seq` of the previous entry about the same notification. */
+  readonly prev: number | null;
+  readonly set: Patch;
+  /** With `create`. */
+  readonly notification?: Notification;
+  /** With `merge`: the event that came, and the subscriber that matched it. */
+  readonly event_id?: EventId;
+  readonly subscriber_id?: SubscriberId;
+  /** With a merge that changes the words. */
+  readonly words?: Partial<Notification>;
+  /** A word of the caller for `explain`, for example the tool that caused a promotion. */
+  readonly note?: string;
+}
+
+export const MATCH_OUTCOMES = ["queued", "batched", "merged", "filtered"] as const;
+export type MatchOutcome = (typeof MATCH_OUTCOMES)[number];
+
+export interface MatchRecord {
+  readonly subscriber_id: SubscriberId;
+  readonly outcome: MatchOutcome;
+  readonly notification_id: NotificationId;
+}
+
+/** What each matching subscriber made of an event: told by the creations and merges of its entry. */
+export function matchesOf(changes: readonly Change[]): MatchRecord[] {
+  return changes.flatMap((change): MatchRecord[] => {
+    const { command, notification_id, notification } = change;
+    if (command === "merge" && change.subscriber_id !== undefined)
+      return [{ subscriber_id: change.subscriber_id, outcome: "merged", notification_id }];
+    if (command !== "create" || notification === undefined) return [];
+    const outcome = change.set.reason === "filtered" ? "filtered" : "queued";
+    return [{ subscriber_id: notification.subscriber_id, outcome, notification_id }];
+  });
+}
+
+/** Which operation wrote an entry. */
+export type Operation =
+  | "notify"
+  | "claim"
+  | "ack"
+  | "settle"
+  | "release"
+  | "escalate"
+  | "suppress"
+  | "watchdog"
+  | "redrive";
+
+/** One operation, one entry. All that an entry says is about one user. */
+export type EntryBody =
+  | {
+      readonly type: "event";
+      readonly event: Event;
+      readonly changes: readonly Change[];
+    }
+  | { readonly type: "delivery"; readonly operation: Operation; readonly changes: readonly Change[] }
+  | {
+      readonly type: "thread";
+      readonly state: ThreadState;
+      readonly changes: readonly Change[];
+    }
+  | {
+      readonly type: "observation";
+      readonly subject: string;
+      readonly generation: number;
+      readonly changes: readonly Change[];
+    };
+
+/** One line of the journal. */
+export type JournalEntry = EntryBody & {
+  readonly seq: number;
+  /** The store's clock, in milliseconds; never lower than that of the entry before. */
+  readonly at: number;
+  readonly user_id: UserId;
+  readonly thread_id: ThreadId | null;
+};
+
+/** `closing`: no longer open, and what was in it is still being moved. */
+export type ThreadState = "open" | "closing" | "closed";
+
+export interface Thread {
+  readonly id: ThreadId;
+  readonly user_id: UserId;
+  readonly state: ThreadState;
+  readonly created_at: number;
+}

@@ -1,0 +1,30 @@
+/** Times and bounds of a delivery. Every one is an option of `Tidings.open`. */
+export interface DeliveryPolicy {
+  /** How long an agent item waits for its agent before it is taken to the user. */
+  readonly agentTtlMs: number;
+  /** How long a context item waits for its agent before it ends SUPPRESSED `expired`. */
+  readonly contextTtlMs: number;
+  /** How long a shown item waits for the user's acknowledgement before it is a dead letter. */
+  readonly systemTtlMs: number;
+  /** How long a claim holds without renewal. */
+  readonly leaseMs: number;
+  /** After so many released claims an agent item goes to the user. */
+  readonly attemptsMax: number;
+  /** Pause after the first released claim; four times as long after each further one. */
+  readonly backoffMs: number;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+export const DEFAULT_POLICY: DeliveryPolicy = {
+  agentTtlMs: 300_000,
+  contextTtlMs: 7 * DAY_MS,
+  systemTtlMs: 7 * DAY_MS,
+  leaseMs: 60_000,
+  attemptsMax: 3,
+  backoffMs: 1_000,
+};
+
+export function backoffAfter(attempts: number, policy: DeliveryPolicy): number {
+  return policy.backoffMs * 4 ** Math.max(0, attempts - 1);
+}

@@ -1,0 +1,392 @@
+/**
+ * The pure core: a delivery, a command and the time give the next delivery and the change that is journaled, or a
+ * miss. `decide` is what the stores run inside their transactions and what the property tests use as their model;
+ * `evolve` replays a journaled change and is what `audit` compares the ledger with.
+ */
+import { type Address, channelOf, effectiveAxes, isSystemChannel, mustNarrate, shownBySystem } from "./axes.js";
+import { assert, type Miss, type MissCode, unreachable } from "./errors.js";
+import type { EventId, NotificationId, SubscriberId, ThreadId } from "./ids.js";
+import type { Change, Patch } from "./journal.js";
+import { canonicalJson } from "./json.js";
+import type {
+  AckAction,
+  Delivery,
+  EscalateReason,
+  Kept,
+  LeaseRef,
+  Notification,
+  SuppressReason,
+} from "./notification.js";
+import { backoffAfter, type DeliveryPolicy } from "./policy.js";
+import { higherPriority, type Priority } from "./priority.js";
+import { COLUMN_CHANNELS, type Column, isTerminal, type State, TRANSITIONS } from "./transitions.js";
+
+/** One column of the grid with its arguments. `merge` is apart, since it changes the notification's words too. */
+export type Command =
+  /** `address` moves a floor item to the inbox. */
+  | { readonly column: "dispatch"; readonly address?: Extract<Address, "user"> }
+  | { readonly column: "collect"; readonly lease: LeaseRef; readonly thread_id?: ThreadId }
+  | { readonly column: "ack"; readonly revision: number; readonly action: AckAction }
+  | { readonly column: "settle"; readonly epoch: number }
+  | { readonly column: "release"; readonly epoch: number }
+  /** With an `epoch`: by the holder (a promotion). Without: a takeover by the watchdog. */
+  | {
+      readonly column: "escalate";
+      readonly reason: EscalateReason;
+      readonly epoch?: number;
+      readonly address?: Extract<Address, "user">;
+      readonly note?: string;
+    }
+  | { readonly column: "expire" }
+  | { readonly column: "suppress"; readonly reason: SuppressReason };
+
+/** A change before the store links it to the previous one about the same notification. */
+export type NewChange = Change & { readonly prev: null };
+
+export type Decision =
+  | { readonly outcome: "changed"; readonly change: NewChange; readonly next: Delivery }
+  | { readonly outcome: "same" }
+  | { readonly outcome: "miss"; readonly miss: Miss };
+
+export interface DecideContext {
+  /** The store's clock, in milliseconds. */
+  readonly at: number;
+  readonly policy: DeliveryPolicy;
+}
+
+export function decide(delivery: Delivery, command: Command, context: DecideContext): Decision {
+  const { column } = command;
+  const cell = TRANSITIONS[delivery.state][column];
+  if ("miss" in cell) return missed(delivery, column, cell.miss);
+  if (!COLUMN_CHANNELS[column].includes(delivery.channel)) return missed(delivery, column, "wrong_channel");
+
+  switch (command.column) {
+    case "dispatch": {
+      const patch = command.address === undefined ? {} : moved(delivery, command.address);
+      if ("again" in cell) {
+        if (Object.keys(patch).length === 0) return { outcome: "same" };
+        return changed(delivery, column, [], patch, context);
+      }
+      return changed(delivery, column, pathOf(cell), patch, context);
+    }
+    case "collect": {
+      // What is addressed to the user is bound to a thread only now.
+      const bound = command.thread_id !== undefined && delivery.effective.address === "user";
+      const patch: Patch = { lease: command.lease, ...(bound ? { thread_id: command.thread_id } : {}) };
+      return changed(delivery, column, pathOf(cell), patch, context);
+    }
+    case "ack": {
+      const read = command.action === "rendered" ? {} : { read_at: context.at };
+      if ("same" in cell) {
+        if (command.action === "rendered" || delivery.read_at !== null) return { outcome: "same" };
+        return changed(delivery, column, [], { action: command.action, ...read }, context);
+      }
+      if (command.revision !== delivery.revision) return missed(delivery, column, "stale_revision");
+      return changed(delivery, column, pathOf(cell), { action: command.action, ...read }, context);
+    }
+    case "settle":
+      if (command.epoch !== delivery.lease_epoch) return missed(delivery, column, "stale_lease");
+      return changed(delivery, column, pathOf(cell), { lease: null }, context);
+    case "release": {
+      if (command.epoch !== delivery.lease_epoch) return missed(delivery, column, "stale_lease");
+      const attempts = delivery.attempts + 1;
+      const not_before = context.at + backoffAfter(attempts, context.policy);
+      return changed(delivery, column, pathOf(cell), { lease: null, attempts, not_before }, context);
+    }
+    case "escalate": {
+      if (command.epoch !== undefined && command.epoch !== delivery.lease_epoch)
+        return missed(delivery, column, "stale_lease");
+      const effective = shownBySystem(delivery.effective, command.address);
+      const patch: Patch = {
+        lease: null,
+        effective,
+        channel: channelOf(effective),
+        deadline: context.at + context.policy.systemTtlMs,
+        reason: command.reason,
+      };
+      return changed(delivery, column, pathOf(cell), patch, context, command.note);
+    }
+    case "expire":
+      return changed(delivery, column, pathOf(cell), { reason: "unacknowledged" }, context);
+    case "suppress":
+      return changed(delivery, column, pathOf(cell), { reason: command.reason }, context);
+    default:
+      return unreachable(command);
+  }
+}
+
+function moved(delivery: Delivery, address: Address): Patch {
+  if (delivery.effective.address === address) return {};
+  const effective = { ...delivery.effective, address };
+  return { effective, channel: channelOf(effective) };
+}
+
+function pathOf(cell: (typeof TRANSITIONS)[State][Column]): readonly State[] {
+  assert("to" in cell, "the reducer asked for the path of a cell that has none");
+  return cell.to;
+}
+
+/** +1 on every claim, takeover, promotion and escalation (each path that passes LOCKED), and on every release. */
+export function epochGrowth(column: Column, path: readonly State[]): number {
+  return path.includes("LOCKED") || column === "release" ? 1 : 0;
+}
+
+function changed(
+  delivery: Delivery,
+  column: Column,
+  path: readonly State[],
+  patch: Patch,
+  context: DecideContext,
+  note?: string,
+): Decision {
+  const growth = epochGrowth(column, path);
+  const set: Patch = growth === 0 ? patch : { ...patch, lease_epoch: delivery.lease_epoch + growth };
+  const change: NewChange = {
+    notification_id: delivery.id,
+    command: column,
+    path,
+    prev: null,
+    set,
+    ...(note === undefined ? {} : { note }),
+  };
+  return { outcome: "changed", change, next: patched(delivery, path, set, context.at) };
+}
+
+function missed(delivery: Delivery, column: Column, code: MissCode): Decision {
+  return { outcome: "miss", miss: explainMiss(code, delivery, column) };
+}
+
+const ASKED: Record<Column, string> = {
+  dispatch: "dispatched",
+  collect: "collected",
+  ack: "acknowledged",
+  settle: "settled",
+  release: "released",
+  escalate: "escalated",
+  expire: "expired",
+  merge: "merged",
+  suppress: "suppressed",
+};
+
+/** Says why nothing was changed, and what the caller can do. */
+export function explainMiss(code: MissCode, delivery: Delivery, column: Column): Miss {
+  const { id, state, channel } = delivery;
+  const what = `notification ${id} was not ${ASKED[column]}`;
+  const why: Record<MissCode, string> = {
+    stale_lease:
+      state === "LOCKED"
+        ? `it is held under lease epoch ${delivery.lease_epoch}, which is not the caller's; collect again for what is pending`
+        : `the lease is over: it is ${state} now at lease epoch ${delivery.lease_epoch}; collect again for what is pending`,
+    stale_revision: `its text has changed: read it again and acknowledge revision ${delivery.revision}`,
+    wrong_channel: `it is ${state} on the channel ${channel}, where that is not possible`,
+    terminal: `it is ${state}, which never changes`,
+    not_found: "it does not exist",
+  };
+  return { miss: code, id, message: `${what}: ${why[code]}` };
+}
+
+/** The miss for an id that does not exist, or is another user's. */
+export function missNotFound(id: string): Miss {
+  return { miss: "not_found", id, message: `no notification ${JSON.stringify(id)} for this user` };
+}
+
+/** A notification enters the ledger: routed, and on a system channel dispatched at once. */
+export function create(
+  notification: Notification,
+  options: {
+    readonly priority: Priority;
+    readonly ttl_ms: number | null;
+    readonly suppress: SuppressReason | null;
+  },
+  context: DecideContext,
+): { change: NewChange; next: Delivery } {
+  const effective = effectiveAxes(notification.axes, notification.thread_id !== null);
+  const channel = channelOf(effective);
+  const path: State[] = ["PENDING"];
+  if (options.suppress !== null) path.push("SUPPRESSED");
+  else if (isSystemChannel(channel)) path.push("DISPATCHED");
+  const { policy, at } = context;
+  const ttl =
+    options.ttl_ms ??
+    (isSystemChannel(channel) ? policy.systemTtlMs : channel === "agent" ? policy.agentTtlMs : policy.contextTtlMs);
+  const set: Patch = {
+    priority: options.priority,
+    deadline: at + ttl,
+    ...(effective === notification.axes ? {} : { effective, channel }),
+    ...(options.suppress === null ? {} : { reason: options.suppress }),
+  };
+  const change: NewChange = {
+    notification_id: notification.id,
+    command: "create",
+    path,
+    prev: null,
+    set,
+    notification,
+  };
+  return { change, next: patched(start(notification), path, set, at) };
+}
+
+/** What a delivery is before its first change says anything else. */
+function start(notification: Notification): Delivery {
+  return {
+    id: notification.id,
+    user_id: notification.user_id,
+    thread_id: notification.thread_id,
+    state: "PENDING",
+    channel: channelOf(notification.axes),
+    effective: notification.axes,
+    priority: "normal",
+    revision: 1,
+    count: 1,
+    lease_epoch: 0,
+    lease: null,
+    deadline: 0,
+    not_before: 0,
+    attempts: 0,
+    updated_at: 0,
+    action: null,
+    read_at: null,
+    reason: null,
+  };
+}
+
+export interface MergeInput {
+  readonly event_id: EventId;
+  readonly subscriber_id: SubscriberId;
+  readonly words: Pick<Notification, "content" | "data" | "severity" | "directive">;
+  readonly priority: Priority;
+}
+
+export type MergeDecision =
+  | { readonly outcome: "merged"; readonly change: NewChange; readonly next: Kept }
+  /** A new notification, which names the held one if there is one. */
+  | { readonly outcome: "new"; readonly linked_to: NotificationId | null };
+
+/**
+ * The column `merge`: an event came with the key of this notification, within its window. A merge never extends a
+ * deadline; the revision grows only when the text changes, since a count alone is nothing new to read.
+ */
+export function decideMerge(kept: Kept, input: MergeInput, at: number): MergeDecision {
+  const { notification, delivery } = kept;
+  const cell = TRANSITIONS[delivery.state].merge;
+  assert("merge" in cell, "the column merge holds merge cells only");
+  switch (cell.merge) {
+    case "new":
+      return { outcome: "new", linked_to: null };
+    case "new_linked":
+      return { outcome: "new", linked_to: delivery.id };
+    case "count":
+      return mergedInto(kept, { count: delivery.count + 1 }, undefined, input, at);
+    case "revise":
+    case "revise_again": {
+      const textChanged = input.words.content !== notification.content;
+      const set: Patch = {
+        count: delivery.count + 1,
+        priority: higherPriority(delivery.priority, input.priority),
+        ...(textChanged ? { revision: delivery.revision + 1 } : {}),
+      };
+      return mergedInto(kept, set, sameWords(notification, input.words) ? undefined : input.words, input, at);
+    }
+    default:
+      return unreachable(cell.merge);
+  }
+}
+
+function sameWords(notification: Notification, words: MergeInput["words"]): boolean {
+  const { content, severity, directive, data } = words;
+  return (
+    notification.content === content &&
+    notification.severity === severity &&
+    notification.directive === directive &&
+    canonicalJson(notification.data) === canonicalJson(data)
+  );
+}
+
+function mergedInto(
+  kept: Kept,
+  set: Patch,
+  words: MergeInput["words"] | undefined,
+  input: MergeInput,
+  at: number,
+): MergeDecision {
+  const change: NewChange = {
+    notification_id: kept.delivery.id,
+    command: "merge",
+    path: [],
+    prev: null,
+    set,
+    event_id: input.event_id,
+    subscriber_id: input.subscriber_id,
+    ...(words === undefined ? {} : { words }),
+  };
+  const notification = words === undefined ? kept.notification : { ...kept.notification, ...words };
+  return { outcome: "merged", change, next: { notification, delivery: patched(kept.delivery, [], set, at) } };
+}
+
+/** Applies what the journal says; the caller has checked that it is legal. */
+export function evolve(kept: Kept | undefined, change: Change, at: number): Kept {
+  if (change.command === "create") {
+    const { notification, path, set } = change;
+    assert(notification !== undefined, `the journal creates ${change.notification_id} without saying what it is`);
+    return { notification, delivery: patched(start(notification), path, set, at) };
+  }
+  assert(kept !== undefined, `the journal changes ${change.notification_id} before it is created`);
+  const notification = change.words === undefined ? kept.notification : { ...kept.notification, ...change.words };
+  return { notification, delivery: patched(kept.delivery, change.path, change.set, at) };
+}
+
+function patched(delivery: Delivery, path: readonly State[], set: Patch, at: number): Delivery {
+  const next = { ...delivery, ...set, state: path.at(-1) ?? delivery.state, updated_at: at };
+  assert(
+    (next.state === "LOCKED") === (next.lease !== null),
+    `${next.id} would be ${next.state} with${next.lease === null ? "out" : ""} a lease`,
+  );
+  return next as Delivery;
+}
+
+/** What the watchdog does with a delivery whose time is up; null if it is not. */
+export function overdueCommand(delivery: Delivery, leaseExpired: boolean, at: number): Command | null {
+  const { state, channel, deadline } = delivery;
+  switch (state) {
+    case "PENDING":
+      if (deadline > at) return null;
+      if (channel === "agent") return { column: "escalate", reason: "deadline" };
+      if (channel === "context") return { column: "suppress", reason: "expired" };
+      return { column: "expire" };
+    case "DISPATCHED":
+    case "ESCALATED":
+      return deadline <= at ? { column: "expire" } : null;
+    case "LOCKED":
+      if (!leaseExpired) return null;
+      if (channel === "agent") return { column: "escalate", reason: "lease_expired" };
+      return { column: "release", epoch: delivery.lease_epoch };
+    case "DELIVERED":
+    case "FAILED":
+    case "SUPPRESSED":
+      return null;
+    default:
+      return unreachable(state);
+  }
+}
+
+/** A released agent item that has had its attempts goes to the user; a context item waits on. */
+export function afterRelease(delivery: Delivery, policy: DeliveryPolicy): Command | null {
+  if (delivery.channel !== "agent" || delivery.attempts < policy.attemptsMax) return null;
+  return { column: "escalate", reason: "attempts" };
+}
+
+/**
+ * What closing a thread does to a delivery in it: floor items move to the inbox, must-narrate ones escalate there,
+ * agent-decides and context ones end SUPPRESSED `expired` (released first, if a turn holds them). What is addressed
+ * to the user was never the thread's: a turn that holds it lets go.
+ */
+export function closeCommands(delivery: Delivery): Command[] {
+  const { state, channel, effective, lease_epoch } = delivery;
+  if (isTerminal(state)) return [];
+  if (effective.address === "user") return state === "LOCKED" ? [{ column: "release", epoch: lease_epoch }] : [];
+  if (channel === "floor") return [{ column: "dispatch", address: "user" }];
+  if (channel === "agent" && mustNarrate(effective))
+    return [{ column: "escalate", reason: "thread_closed", address: "user" }];
+  const suppress: Command = { column: "suppress", reason: "expired" };
+  return state === "LOCKED" ? [{ column: "release", epoch: lease_epoch }, suppress] : [suppress];
+}

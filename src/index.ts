@@ -1,0 +1,45 @@
+export type { ClaimAnswer, ClaimInput, HeldItem } from "./delivery/deliveries.js";
+export type { Explanation, StoryLine } from "./delivery/explain.js";
+export type { Address, Axes, Channel, Handler, Target } from "./domain/axes.js";
+export {
+  ConflictError,
+  type ErrorCode,
+  InvalidInputError,
+  isMiss,
+  type Miss,
+  type MissCode,
+  NotFoundError,
+  StoreError,
+  TidingsError,
+} from "./domain/errors.js";
+export type { Event, EventInput, NewEvent } from "./domain/event.js";
+export type { EventId, JournalId, LeaseId, NotificationId, SubscriberId, ThreadId, UserId } from "./domain/ids.js";
+export type { Change, JournalEntry, MatchOutcome } from "./domain/journal.js";
+export type { Json, JsonObject } from "./domain/json.js";
+export type {
+  AckAction,
+  NotificationView as Notification,
+  NotificationWithEvents,
+  NotifyInput,
+  Reason,
+} from "./domain/notification.js";
+export type { DeliveryPolicy } from "./domain/policy.js";
+export type { InjectionPoint, Priority } from "./domain/priority.js";
+export type { Severity } from "./domain/severity.js";
+export type { State } from "./domain/transitions.js";
+export type { SubscriberInput } from "./intake/subscriber.js";
+export type { Clock } from "./platform/clock.js";
+export type { AuditProblem, AuditReport } from "./store/audit.js";
+export type { Counts, PruneStep, StoreFacts } from "./store/contract.js";
+export {
+  type AckInput,
+  type EmitAnswer,
+  type EmitOutcome,
+  type ListAnswer,
+  type ListInput,
+  type NotifyAnswer,
+  type OpenOptions,
+  type ThreadView,
+  Tidings,
+  type TidingsView,
+} from "./tidings.js";

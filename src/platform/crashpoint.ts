@@ -1,0 +1,26 @@
+/**
+ * Named places at which the crash tests end the process as a power cut would: by SIGKILL, between two statements.
+ * `TIDINGS_CRASH_AT=accept.journaled:3` ends it at the third passage of that point. Without the variable a point
+ * costs one comparison.
+ */
+export const CRASH_POINTS = [
+  "commit.begun",
+  "accept.journaled",
+  "accept.written",
+  "change.journaled",
+  "change.written",
+  "claim.leased",
+  "thread.closing",
+  "commit.before",
+  "commit.after",
+] as const;
+export type CrashPoint = (typeof CRASH_POINTS)[number];
+
+const [armed, passage] = (process.env["TIDINGS_CRASH_AT"] ?? "").split(":");
+let left = Number(passage ?? 1);
+
+export function crashPoint(point: CrashPoint): void {
+  if (armed !== point) return;
+  left -= 1;
+  if (left <= 0) process.kill(process.pid, "SIGKILL");
+}

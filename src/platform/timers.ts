@@ -1,0 +1,38 @@
+/** Timers. They never keep the process alive by themselves. */
+
+/** Runs `task` every `periodMs`, each time after the one before has ended. Returns the function that stops it. */
+export function every(periodMs: number, task: () => Promise<void>): () => void {
+  let stopped = false;
+  let timer: NodeJS.Timeout;
+  const schedule = () => {
+    timer = setTimeout(async () => {
+      await task();
+      if (!stopped) schedule();
+    }, periodMs);
+    timer.unref();
+  };
+  schedule();
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+  };
+}
+
+/** Resolves after `delayMs`. Keeps the process alive meanwhile. */
+export function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const timer = setTimeout(done, delayMs);
+    function done() {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    }
+    signal?.addEventListener("abort", done, { once: true });
+  });
+}
+
+/** Runs `task` after the callers that are ready now have had their turn. */
+export function defer(task: () => void): void {
+  setImmediate(task);
+}

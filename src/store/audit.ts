@@ -1,0 +1,181 @@
+/**
+ * Checks the guarantees over a whole store: the journal is ordered and whole, every step in it is legal by the grid,
+ * and replaying it gives the ledger, field by field. Reads only; memory does not grow with the store.
+ */
+import { channelOf, isSystemChannel } from "../domain/axes.js";
+import type { Change, JournalEntry } from "../domain/journal.js";
+import { canonicalJson, type Json } from "../domain/json.js";
+import type { Kept } from "../domain/notification.js";
+import { HOST } from "../domain/principal.js";
+import { epochGrowth, evolve } from "../domain/reducer.js";
+import { COLUMN_CHANNELS, isTerminal, TRANSITIONS } from "../domain/transitions.js";
+import type { Store } from "./contract.js";
+
+export interface AuditProblem {
+  /** Which promise is broken; the invariants of docs/SPEC.md. */
+  readonly rule: string;
+  readonly subject: string;
+  readonly message: string;
+}
+
+export interface AuditReport {
+  readonly ok: boolean;
+  readonly checked: { readonly entries: number; readonly events: number; readonly notifications: number };
+  readonly problems: readonly AuditProblem[];
+}
+
+const PAGE = 500;
+const PROBLEMS_MAX = 100;
+
+export async function audit(store: Store, onProgress?: (what: string, done: number) => void): Promise<AuditReport> {
+  const problems: AuditProblem[] = [];
+  const report = (rule: string, subject: string, message: string) => {
+    if (problems.length < PROBLEMS_MAX) problems.push({ rule, subject, message });
+  };
+  for (const message of await store.check()) report("storage", "storage", message);
+  const journal = await auditJournal(store, report, onProgress);
+  const ledger = await auditLedger(store, report, onProgress);
+  if (journal.changes !== ledger.changes)
+    report(
+      "I5",
+      "journal",
+      `the journal holds ${journal.changes} changes, the stories of the ledger ${ledger.changes}`,
+    );
+  const { entries, events } = journal;
+  return { ok: problems.length === 0, checked: { entries, events, notifications: ledger.notifications }, problems };
+}
+
+type Report = (rule: string, subject: string, message: string) => void;
+
+async function auditJournal(store: Store, report: Report, onProgress?: (what: string, done: number) => void) {
+  const { floor_seq } = await store.facts();
+  const owners = new Map<string, string>();
+  for (let after: Parameters<Store["threads"]>[0] = null; ; ) {
+    const threads = await store.threads(after, PAGE);
+    for (const thread of threads) owners.set(thread.id, thread.user_id);
+    const last = threads.at(-1);
+    if (last === undefined || threads.length < PAGE) break;
+    after = last.id;
+  }
+  let seq = 0;
+  let at = 0;
+  let entries = 0;
+  let events = 0;
+  let changes = 0;
+  for (let after = 0; ; ) {
+    const page = await store.entries(HOST, after, PAGE);
+    for (const entry of page.entries) {
+      const name = `entry ${entry.seq}`;
+      if (entry.seq <= seq) report("I16", name, `follows ${seq}`);
+      if (seq >= floor_seq && entry.seq !== seq + 1) report("I16", name, `there is a gap after ${seq}`);
+      if (entry.at < at) report("I20", name, "is older than the entry before it");
+      if (entry.thread_id !== null && owners.get(entry.thread_id) !== entry.user_id)
+        report("I18", name, `is of ${entry.user_id} and names the thread ${entry.thread_id} of another`);
+      seq = entry.seq;
+      at = entry.at;
+      entries += 1;
+      if (entry.type === "event") events += 1;
+      changes += await auditEntry(store, entry, floor_seq, report);
+    }
+    onProgress?.("journal entries", entries);
+    if (page.end) break;
+    after = page.after;
+  }
+  return { entries, events, changes };
+}
+
+/** Answers how many of its changes are about notifications that exist. */
+async function auditEntry(store: Store, entry: JournalEntry, floor: number, report: Report): Promise<number> {
+  let present = 0;
+  for (const change of entry.changes) {
+    const stored = await store.get(HOST, change.notification_id);
+    if (stored !== undefined) {
+      present += 1;
+      if (stored.delivery.user_id !== entry.user_id)
+        report(
+          "I18",
+          change.notification_id,
+          `belongs to ${stored.delivery.user_id}, entry ${entry.seq} to ${entry.user_id}`,
+        );
+    } else if (entry.seq >= floor) {
+      report("I6", change.notification_id, `entry ${entry.seq} is about it, and it is not in the ledger`);
+    }
+  }
+  return present;
+}
+
+async function auditLedger(store: Store, report: Report, onProgress?: (what: string, done: number) => void) {
+  let notifications = 0;
+  let changes = 0;
+  for (let after = 0; ; ) {
+    const page = await store.ledger(after, PAGE);
+    for (const kept of page) {
+      notifications += 1;
+      const story = (await store.story(HOST, kept.delivery.id)) ?? [];
+      changes += auditStory(kept, story, report);
+      after = kept.number;
+    }
+    onProgress?.("notifications", notifications);
+    if (page.length < PAGE) return { notifications, changes };
+  }
+}
+
+/** Replays one notification's story and compares; answers how many changes it has. */
+export function auditStory(ledger: Kept, story: readonly JournalEntry[], report: Report): number {
+  const { id } = ledger.delivery;
+  let kept: Kept | undefined;
+  let lastSeq: number | null = null;
+  let changes = 0;
+  for (const entry of story) {
+    for (const change of entry.changes) {
+      if (change.notification_id !== id) continue;
+      changes += 1;
+      if (change.prev !== lastSeq) report("I5", id, `entry ${entry.seq} links to ${change.prev}, not to ${lastSeq}`);
+      lastSeq = entry.seq;
+      const wrong = illegal(kept, change);
+      if (wrong !== undefined) {
+        report("I5", id, `entry ${entry.seq}: ${wrong}`);
+        return changes;
+      }
+      kept = evolve(kept, change, entry.at);
+      const resting = wrongRest(kept);
+      if (resting !== undefined) report("I9", id, `entry ${entry.seq}: ${resting}`);
+    }
+  }
+  if (kept === undefined) {
+    report("I5", id, "is in the ledger and nowhere in the journal");
+    return changes;
+  }
+  for (const part of ["notification", "delivery"] as const) {
+    const replayed = canonicalJson(kept[part] as unknown as Json);
+    const stored = canonicalJson(ledger[part] as unknown as Json);
+    if (replayed !== stored) report("I5", id, `the ledger says ${stored}, the journal ${replayed}`);
+  }
+  return changes;
+}
+
+/** Whether the grid allows this step from where the delivery is. */
+function illegal(kept: Kept | undefined, change: Change): string | undefined {
+  if (change.command === "create") return kept === undefined ? undefined : "is created twice";
+  if (kept === undefined) return `begins with ${change.command}`;
+  const { state, channel, lease_epoch } = kept.delivery;
+  const cell = TRANSITIONS[state][change.command];
+  if (!COLUMN_CHANNELS[change.command].includes(channel)) return `${change.command} on the channel ${channel}`;
+  const path = "to" in cell ? cell.to.join() : "";
+  if ("miss" in cell || change.path.join() !== path) return `${change.command} in ${state} went ${change.path.join()}`;
+  const merge = "merge" in cell ? cell.merge : undefined;
+  if (merge === "new" || merge === "new_linked") return `a merge into ${state}`;
+  if (isTerminal(state) && change.words !== undefined) return `the words of a ${state} one were changed`;
+  const epoch = change.set.lease_epoch ?? lease_epoch;
+  if (epoch !== lease_epoch + epochGrowth(change.command, change.path))
+    return `the lease epoch went from ${lease_epoch} to ${epoch}`;
+  return undefined;
+}
+
+function wrongRest(kept: Kept): string | undefined {
+  const { state, channel, effective } = kept.delivery;
+  if (channel !== channelOf(effective)) return `the channel is ${channel}, the routing says ${channelOf(effective)}`;
+  if (state === "LOCKED" && isSystemChannel(channel)) return `rests LOCKED on the channel ${channel}`;
+  if (state === "DISPATCHED" && !isSystemChannel(channel)) return `rests DISPATCHED on the channel ${channel}`;
+  return undefined;
+}

@@ -1,0 +1,196 @@
+/**
+ * What every store promises. Nothing above this line knows which store it has.
+ *
+ * - A write resolves after its commit, and `seq` is in commit order: a reader that has seen `n` never sees a smaller
+ *   one appear later.
+ * - Writes that are asked for together share a commit. A miss is a value; bad input rejects that one operation and
+ *   writes nothing; a failure of the disk stops the store: everything that waits is rejected, nothing is retried,
+ *   and nothing that was answered is lost.
+ * - Time is the store's own clock. It never goes back.
+ * - Every operation names its principal. What is another user's does not exist.
+ */
+import type { Axes, Channel } from "../domain/axes.js";
+import type { Miss } from "../domain/errors.js";
+import type { Event, NewEvent } from "../domain/event.js";
+import type { EventId, JournalId, LeaseId, NotificationId, SubscriberId, ThreadId, UserId } from "../domain/ids.js";
+import type { JournalEntry, MatchOutcome, Operation, Thread } from "../domain/journal.js";
+import type { JsonObject } from "../domain/json.js";
+import type { Kept } from "../domain/notification.js";
+import type { Principal } from "../domain/principal.js";
+import type { InjectionPoint, Priority } from "../domain/priority.js";
+import type { Command } from "../domain/reducer.js";
+import type { Severity } from "../domain/severity.js";
+import type { State } from "../domain/transitions.js";
+
+/** What one subscriber makes of an event, before the store decides whether it merges. */
+export interface Draft {
+  readonly subscriber_id: SubscriberId;
+  /** Below the subscriber's severity filter: kept, and never delivered. */
+  readonly filtered: boolean;
+  readonly severity: Severity;
+  readonly priority: Priority;
+  readonly inject_at: InjectionPoint;
+  readonly axes: Axes;
+  readonly ttl_ms: number | null;
+  readonly content: string;
+  readonly data: JsonObject | null;
+  readonly directive: string | null;
+  readonly dedupe_key: string | null;
+  readonly dedupe_window_ms: number;
+}
+
+export interface Acceptance {
+  readonly event: NewEvent;
+  readonly drafts: readonly Draft[];
+}
+
+/** A notification with the ids of the events behind it: the first, and the latest up to the limit. */
+export interface Stored extends Kept {
+  readonly event_ids: readonly EventId[];
+}
+
+export interface Match {
+  readonly subscriber_id: SubscriberId;
+  readonly outcome: MatchOutcome;
+  readonly stored: Stored;
+}
+
+export interface Accepted {
+  readonly event_id: EventId;
+  readonly seq: number;
+  readonly outcome: "accepted" | "duplicate" | "unmatched";
+  readonly matches: readonly Match[];
+}
+
+/** One acceptance of many: its answer, or the error that it alone got. */
+export type AcceptOutcome = { readonly accepted: Accepted } | { readonly error: Error };
+
+export interface CommandRequest {
+  readonly id: NotificationId;
+  readonly command: Command;
+  readonly operation: Operation;
+}
+
+export interface ClaimRequest {
+  /** Whose items; a `user` principal can only name itself. */
+  readonly user_id: UserId;
+  /** Items of this thread, and the user's items that are bound to none. Without it: only the latter. */
+  readonly thread_id?: ThreadId;
+  /** Exactly these; without it, what is pending, by priority and then age. */
+  readonly ids?: readonly NotificationId[];
+  readonly limit: number;
+  readonly owner: string;
+  readonly lease_ms: number;
+}
+
+export interface Lease {
+  readonly id: LeaseId;
+  readonly owner: string;
+  readonly expires_at: number;
+}
+
+export interface Claim {
+  /** Null if nothing was claimed. */
+  readonly lease: Lease | null;
+  /** What is held now; `lease_epoch` of each delivery is the fence that settles it. */
+  readonly claimed: readonly Stored[];
+  /** For the ids that were asked for and not had. */
+  readonly misses: readonly Miss[];
+}
+
+export interface ListFilter {
+  readonly user_id?: UserId;
+  readonly thread_id?: ThreadId;
+  readonly channel?: Channel;
+  readonly state?: State;
+  /** Shown by the system and neither clicked nor dismissed. Needs one user. */
+  readonly unread?: boolean;
+  readonly limit: number;
+  /** The `next` of the page before. */
+  readonly after?: string;
+}
+
+/** Newest first. A page may be short, even empty, while `next` is set: a filter that matches little. */
+export interface Page {
+  readonly stored: readonly Stored[];
+  readonly next: string | null;
+}
+
+export interface JournalPage {
+  readonly entries: readonly JournalEntry[];
+  /** Where to go on; also when no entry of this page was the principal's. */
+  readonly after: number;
+  /** Whether the end of the journal was reached. */
+  readonly end: boolean;
+}
+
+/** Capped, so that a count never costs more than the cap. */
+export interface Counts {
+  readonly unacknowledged: number;
+  readonly unread: number;
+  readonly cap: number;
+}
+
+export interface PruneStep {
+  readonly entries: number;
+  readonly notifications: number;
+  /** Journal entries looked at so far. */
+  readonly visited: number;
+}
+
+export interface StoreFacts {
+  readonly engine: string;
+  readonly engine_version: string;
+  readonly schema_version: number;
+  readonly journal_id: JournalId;
+  readonly floor_seq: number;
+  readonly last_seq: number;
+  readonly synchronous: string;
+  readonly bytes: number;
+}
+
+export interface Store {
+  readonly journal_id: JournalId;
+
+  accept(principal: Principal, acceptance: Acceptance): Promise<Accepted>;
+  /** In slices, sharing the writer with everyone else fairly by source. */
+  acceptMany(principal: Principal, acceptances: readonly Acceptance[]): Promise<AcceptOutcome[]>;
+  command(principal: Principal, request: CommandRequest): Promise<Stored | Miss>;
+  commandMany(principal: Principal, requests: readonly CommandRequest[]): Promise<(Stored | Miss)[]>;
+  claim(principal: Principal, request: ClaimRequest): Promise<Claim>;
+  renew(principal: Principal, lease_id: LeaseId, lease_ms: number): Promise<Lease | Miss>;
+  redrive(principal: Principal, id: NotificationId): Promise<Stored | Miss>;
+  startThread(principal: Principal, user_id: UserId, thread_id: ThreadId | null): Promise<Thread>;
+  closeThread(principal: Principal, thread_id: ThreadId): Promise<Thread>;
+  /** The agent has seen this itself: withdraws what is pending about it, now and later. */
+  observe(principal: Principal, thread_id: ThreadId, subject: string): Promise<readonly Stored[]>;
+  /** The watchdog's step: acts on at most `limit` overdue deliveries; answers how many. */
+  sweep(limit: number): Promise<number>;
+
+  get(principal: Principal, id: NotificationId): Promise<Stored | undefined>;
+  list(principal: Principal, filter: ListFilter): Promise<Page>;
+  counts(principal: Principal, user_id: UserId): Promise<Counts>;
+  /** The entry that accepted an event. */
+  eventEntry(principal: Principal, id: EventId): Promise<JournalEntry | undefined>;
+  events(principal: Principal, ids: readonly EventId[]): Promise<Event[]>;
+  /** All entries about a notification, oldest first. */
+  story(principal: Principal, id: NotificationId): Promise<JournalEntry[] | undefined>;
+  /** What a dead letter was redriven as. */
+  redrivenAs(principal: Principal, id: NotificationId): Promise<NotificationId | null>;
+  entries(principal: Principal, after: number, limit: number): Promise<JournalPage>;
+  lastSeq(): Promise<number>;
+
+  /** Called after each commit, with the newest `seq`. Also tells a reader of another process's commits. */
+  onCommit(listener: (lastSeq: number) => void): () => void;
+
+  /** The ledger by number, for `audit`. */
+  ledger(afterNumber: number, limit: number): Promise<readonly (Kept & { number: number; last_seq: number })[]>;
+  threads(after: ThreadId | null, limit: number): Promise<readonly Thread[]>;
+  /** Checks of the storage itself: its integrity, and that flags and indexes say what the rows say. */
+  check(): Promise<string[]>;
+  facts(): Promise<StoreFacts>;
+  /** Removes settled history older than `olderThanMs`, in slices; calls `onStep` after each. */
+  prune(olderThanMs: number, onStep?: (done: PruneStep) => void): Promise<PruneStep>;
+  backup(file: string, onProgress?: (done: number, total: number) => void): Promise<void>;
+  close(): Promise<void>;
+}

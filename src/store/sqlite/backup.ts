@@ -1,0 +1,133 @@
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import Database from "better-sqlite3";
+import { InvalidInputError, StoreError } from "../../domain/errors.js";
+import { type JournalId, journalId } from "../../domain/ids.js";
+import { systemClock } from "../../platform/clock.js";
+import { IdSource } from "../../platform/ids.js";
+import { APPLICATION_ID, type Connection } from "./connection.js";
+import { DATABASE_FILE } from "./database.js";
+import { storeError } from "./failure.js";
+import { WriterLock } from "./lock.js";
+import { SCHEMA_VERSION } from "./migrate.js";
+
+const PAGES_PER_STEP = 1_000;
+
+/** Copies the database while it is in use. The file appears under its name only when it is whole. */
+export async function backupTo(
+  connection: Connection,
+  file: string,
+  onProgress?: (done: number, total: number) => void,
+): Promise<void> {
+  const target = resolve(file);
+  if (existsSync(target)) throw new InvalidInputError("file", `${target} exists; choose a new name`);
+  const partial = `${target}.partial`;
+  try {
+    rmSync(partial, { force: true });
+    mkdirSync(dirname(target), { recursive: true });
+    await connection.backup(partial, {
+      progress: ({ totalPages, remainingPages }) => {
+        onProgress?.(totalPages - remainingPages, totalPages);
+        return PAGES_PER_STEP;
+      },
+    });
+    chmodSync(partial, 0o600);
+    inspect(partial);
+    flush(partial);
+    renameSync(partial, target);
+    flush(dirname(target));
+  } catch (error) {
+    rmSync(partial, { force: true });
+    throw storeError(error, target) ?? error;
+  }
+}
+
+/**
+ * Puts a backup in the place of a data folder's database. The journal gets a new id: its later history is another
+ * than the one that clients may have seen. What was there is kept beside it as `tidings.db.old`.
+ */
+export async function restoreFrom(file: string, folder: string, replace: boolean): Promise<JournalId> {
+  const source = resolve(file);
+  const target = join(folder, DATABASE_FILE);
+  try {
+    if (!existsSync(source)) throw new InvalidInputError("file", `${source} does not exist`);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const lock = await WriterLock.acquire(folder, 0);
+    try {
+      if (existsSync(target) && !replace)
+        throw new InvalidInputError("data", `${folder} holds a database; say --replace to put the backup in its place`);
+      const arriving = `${target}.arriving`;
+      copyFileSync(source, arriving);
+      chmodSync(arriving, 0o600);
+      inspect(arriving);
+      const id = rename(arriving);
+      flush(arriving);
+      setAside(target);
+      renameSync(arriving, target);
+      flush(folder);
+      return id;
+    } finally {
+      lock.release();
+    }
+  } catch (error) {
+    throw storeError(error, target) ?? error;
+  }
+}
+
+/** Refuses what is not a sound Tidings database of a schema that this program knows. */
+function inspect(file: string): void {
+  const connection = new Database(file, { readonly: true, fileMustExist: true });
+  try {
+    const ours = connection.pragma("application_id", { simple: true }) === APPLICATION_ID;
+    const version = connection.pragma("user_version", { simple: true }) as number;
+    const sound = connection.pragma("integrity_check(1)", { simple: true }) === "ok";
+    if (!ours || !sound)
+      throw new StoreError("store_corrupt", `${file} is damaged or not a Tidings database; nothing was changed.`);
+    if (version > SCHEMA_VERSION)
+      throw new StoreError(
+        "store_newer",
+        `${file} has schema version ${version}, newer than this program's ${SCHEMA_VERSION}.`,
+      );
+  } finally {
+    connection.close();
+  }
+}
+
+function rename(file: string): JournalId {
+  const id = journalId(new IdSource().random(systemClock.wall()));
+  const connection = new Database(file);
+  try {
+    connection.pragma("journal_mode = DELETE");
+    connection.prepare("UPDATE meta SET value = ? WHERE key = 'journal_id'").run(id);
+  } finally {
+    connection.close();
+  }
+  return id;
+}
+
+function setAside(target: string): void {
+  rmSync(`${target}-shm`, { force: true });
+  for (const suffix of ["", "-wal"]) {
+    rmSync(`${target}.old${suffix}`, { force: true });
+    if (existsSync(`${target}${suffix}`)) renameSync(`${target}${suffix}`, `${target}.old${suffix}`);
+  }
+}
+
+function flush(path: string): void {
+  const handle = openSync(path, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}

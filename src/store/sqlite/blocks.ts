@@ -1,0 +1,71 @@
+import type { Connection, Statement } from "./connection.js";
+
+const BLOCK_SIZE = 256;
+/** Blocks asked for at a time. */
+const CHUNK = 16;
+
+export type BlockKind = "j" | "u" | "t";
+
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+export function blockOf(number: number): number {
+  return Math.floor(number / BLOCK_SIZE);
+}
+
+function rangeOf(block: number): Range {
+  return { from: block * BLOCK_SIZE, to: block * BLOCK_SIZE + BLOCK_SIZE - 1 };
+}
+
+/** The coarse index: which blocks of numbers hold anything of a key. */
+export class Blocks {
+  readonly #insert: Statement;
+  readonly #down: Statement;
+  readonly #up: Statement;
+  readonly #seen = new Map<BlockKind, { block: number; keys: Set<string> }>();
+
+  constructor(connection: Connection) {
+    this.#insert = connection.prepare("INSERT OR IGNORE INTO blocks (kind, key, block) VALUES (?, ?, ?)");
+    this.#down = connection
+      .prepare("SELECT block FROM blocks WHERE kind = ? AND key = ? AND block <= ? ORDER BY block DESC LIMIT ?")
+      .pluck();
+    this.#up = connection
+      .prepare("SELECT block FROM blocks WHERE kind = ? AND key = ? AND block >= ? ORDER BY block LIMIT ?")
+      .pluck();
+  }
+
+  /** Marks that `number` belongs to `key`. Numbers mostly grow, so the newest block is remembered. */
+  mark(kind: BlockKind, key: string, number: number): void {
+    const block = blockOf(number);
+    let seen = this.#seen.get(kind);
+    if (seen === undefined || seen.block < block) {
+      seen = { block, keys: new Set() };
+      this.#seen.set(kind, seen);
+    }
+    if (seen.block === block) {
+      if (seen.keys.has(key)) return;
+      seen.keys.add(key);
+    }
+    this.#insert.run(kind, key, block);
+  }
+
+  *descending(kind: BlockKind, key: string, from: number): Generator<Range> {
+    for (let block = blockOf(from); ; ) {
+      const found = this.#down.all(kind, key, block, CHUNK) as number[];
+      for (const one of found) yield rangeOf(one);
+      if (found.length < CHUNK) return;
+      block = (found.at(-1) as number) - 1;
+    }
+  }
+
+  *ascending(kind: BlockKind, key: string, from: number): Generator<Range> {
+    for (let block = blockOf(from); ; ) {
+      const found = this.#up.all(kind, key, block, CHUNK) as number[];
+      for (const one of found) yield rangeOf(one);
+      if (found.length < CHUNK) return;
+      block = (found.at(-1) as number) + 1;
+    }
+  }
+}

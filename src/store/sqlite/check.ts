@@ -1,0 +1,83 @@
+import type { Connection } from "./connection.js";
+
+const SHOWN = 5;
+
+/** Each asks for what must not be there. These read whole tables: they are for `audit`, never for the product's way. */
+const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[] = [
+  {
+    says: "the flag `live` disagrees with the state",
+    sql: "SELECT number FROM deliveries WHERE live <> (state IN ('PENDING', 'DISPATCHED', 'LOCKED', 'ESCALATED'))",
+  },
+  {
+    says: "the flag `unread` disagrees with the row",
+    sql: "SELECT number FROM deliveries WHERE unread <> (state = 'DELIVERED' AND channel IN ('inbox', 'floor') AND read_at IS NULL)",
+  },
+  {
+    says: "the due time disagrees with the deadline",
+    sql: "SELECT number FROM deliveries WHERE due_at IS NOT CASE WHEN state IN ('PENDING', 'DISPATCHED', 'ESCALATED') THEN deadline END",
+  },
+  {
+    says: "a notification has no delivery",
+    sql: "SELECT number FROM notifications WHERE number NOT IN (SELECT number FROM deliveries)",
+  },
+  {
+    says: "a locked delivery has no lease",
+    sql: "SELECT number FROM deliveries WHERE (state = 'LOCKED') <> (lease_id IS NOT NULL AND EXISTS (SELECT 1 FROM leases WHERE id = lease_id))",
+  },
+  {
+    says: "a lease counts what it does not hold",
+    sql: "SELECT id FROM leases l WHERE held <> (SELECT count(*) FROM deliveries WHERE lease_id = l.id) OR held = 0",
+  },
+  {
+    says: "a lease holds another user's delivery",
+    sql: "SELECT d.number FROM deliveries d JOIN leases l ON l.id = d.lease_id WHERE l.user_id <> d.user_id",
+  },
+  {
+    says: "an event's id does not carry its place in the journal",
+    sql: "SELECT seq FROM journal WHERE type = 'event' AND substr(json_extract(body, '$.event.id'), -12) <> format('%012x', seq)",
+  },
+  {
+    says: "a notification's id does not carry its number",
+    sql: "SELECT number FROM notifications WHERE substr(id, -12) <> format('%012x', number)",
+  },
+  {
+    says: "a count disagrees with the events behind it",
+    sql: "SELECT number FROM deliveries d WHERE count - 1 <> (SELECT count(*) FROM merged_events m WHERE m.number = d.number)",
+  },
+  {
+    says: "a user's journal entry is not in the coarse index",
+    sql: "SELECT seq FROM journal WHERE NOT EXISTS (SELECT 1 FROM blocks WHERE kind = 'j' AND key = user_id AND block = seq / 256)",
+  },
+  {
+    says: "a user's notification is not in the coarse index",
+    sql: "SELECT number FROM deliveries WHERE NOT EXISTS (SELECT 1 FROM blocks WHERE kind = 'u' AND key = user_id AND block = number / 256)",
+  },
+  {
+    says: "a thread's notification is not in the coarse index",
+    sql: "SELECT number FROM deliveries WHERE thread_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blocks WHERE kind = 't' AND key = thread_id AND block = number / 256)",
+  },
+  {
+    says: "a redriven notification is not a dead letter",
+    sql: "SELECT r.number FROM redrives r LEFT JOIN deliveries d ON d.number = r.number WHERE d.state IS NOT 'FAILED'",
+  },
+];
+
+/** Problems of the storage itself, in words. */
+export function checkStorage(connection: Connection): string[] {
+  const problems: string[] = [];
+  const integrity = connection.pragma("integrity_check(20)") as { integrity_check: string }[];
+  for (const { integrity_check } of integrity)
+    if (integrity_check !== "ok") problems.push(`SQLite: ${integrity_check}`);
+  const foreign = connection.pragma("foreign_key_check") as { table: string; rowid: number }[];
+  for (const { table, rowid } of foreign.slice(0, SHOWN)) problems.push(`row ${rowid} of ${table} points at nothing`);
+  for (const { says, sql } of CONTRADICTIONS) {
+    const found = connection
+      .prepare(`${sql} LIMIT ${SHOWN + 1}`)
+      .pluck()
+      .all() as (number | string)[];
+    if (found.length === 0) continue;
+    const more = found.length > SHOWN ? " and more" : "";
+    problems.push(`${says}: ${found.slice(0, SHOWN).join(", ")}${more}`);
+  }
+  return problems;
+}

@@ -1,0 +1,31 @@
+import type { ThreadId, UserId } from "../../domain/ids.js";
+import type { DeliveryPolicy } from "../../domain/policy.js";
+import type { IdSource } from "../../platform/ids.js";
+import type { Blocks } from "./blocks.js";
+import type { Connection } from "./connection.js";
+import type { DedupeWindows } from "./dedupe.js";
+import type { Journal } from "./journal.js";
+import type { Leases } from "./leases.js";
+import type { Ledger } from "./ledger.js";
+import type { ProducerIds } from "./producer_ids.js";
+import type { Threads } from "./threads.js";
+
+/** What the operations of this store share. */
+export interface Core {
+  readonly connection: Connection;
+  readonly file: string;
+  readonly ids: IdSource;
+  readonly policy: DeliveryPolicy;
+  readonly blocks: Blocks;
+  readonly journal: Journal;
+  readonly producerIds: ProducerIds;
+  readonly ledger: Ledger;
+  readonly dedupe: DedupeWindows;
+  readonly leases: Leases;
+  readonly threads: Threads;
+}
+
+export interface Owner {
+  readonly user_id: UserId;
+  readonly thread_id: ThreadId | null;
+}

@@ -1,0 +1,107 @@
+import type { EventId, ThreadId, UserId } from "../../domain/ids.js";
+import type { Change, EntryBody, JournalEntry } from "../../domain/journal.js";
+import type { Principal } from "../../domain/principal.js";
+import type { NewChange } from "../../domain/reducer.js";
+import { numberInId } from "../../platform/ids.js";
+import { decodeEntry, type EntryRow, encodeEntry } from "../codec.js";
+import type { JournalPage } from "../contract.js";
+import type { Blocks } from "./blocks.js";
+import type { Transaction } from "./commit.js";
+import type { Connection, Statement } from "./connection.js";
+
+interface JournalRow extends EntryRow {
+  readonly body: string;
+}
+
+const COLUMNS = "seq, at, type, user_id, thread_id, body";
+
+/** The append-only log. The writer assigns `seq`, one after the other. */
+export class Journal {
+  readonly #insert: Statement;
+  readonly #one: Statement;
+  readonly #after: Statement;
+  readonly #ofUser: Statement;
+  readonly #last: Statement;
+  readonly #blocks: Blocks;
+  #lastSeq: number;
+
+  constructor(connection: Connection, blocks: Blocks) {
+    this.#blocks = blocks;
+    this.#insert = connection.prepare(`INSERT INTO journal (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)`);
+    this.#one = connection.prepare(`SELECT ${COLUMNS} FROM journal WHERE seq = ?`);
+    this.#after = connection.prepare(`SELECT ${COLUMNS} FROM journal WHERE seq > ? ORDER BY seq LIMIT ?`);
+    this.#ofUser = connection.prepare(
+      `SELECT ${COLUMNS} FROM journal WHERE seq > ? AND seq BETWEEN ? AND ? AND user_id = ? ORDER BY seq LIMIT ?`,
+    );
+    this.#last = connection.prepare("SELECT seq, at FROM journal ORDER BY seq DESC LIMIT 1");
+    const pruned = connection.prepare("SELECT value FROM meta WHERE key = 'last_seq'").pluck().get() as
+      | string
+      | undefined;
+    this.#lastSeq = Math.max(this.last().seq, Number(pruned ?? 0));
+  }
+
+  /** The newest entry that is in the database; a reader asks anew each time. */
+  last(): { seq: number; at: number } {
+    return (this.#last.get() as { seq: number; at: number } | undefined) ?? { seq: 0, at: 0 };
+  }
+
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  refresh(): number {
+    this.#lastSeq = Math.max(this.#lastSeq, this.last().seq);
+    return this.#lastSeq;
+  }
+
+  /** The `seq` that the next append will have, for links made before it. */
+  get nextSeq(): number {
+    return this.#lastSeq + 1;
+  }
+
+  append(transaction: Transaction, user_id: UserId, thread_id: ThreadId | null, body: EntryBody): number {
+    const { at } = transaction;
+    const text = encodeEntry(body, { at, user_id, thread_id });
+    transaction.wrote = true;
+    this.#lastSeq += 1;
+    this.#insert.run(this.#lastSeq, at, body.type, user_id, thread_id, text);
+    this.#blocks.mark("j", user_id, this.#lastSeq);
+    return this.#lastSeq;
+  }
+
+  read(seq: number): JournalEntry | undefined {
+    const row = this.#one.get(seq) as JournalRow | undefined;
+    return row === undefined ? undefined : entryOf(row);
+  }
+
+  /** The entry that accepted an event: the event's id carries its `seq`. */
+  ofEvent(id: EventId): Extract<JournalEntry, { type: "event" }> | undefined {
+    const seq = numberInId(id);
+    const entry = seq === undefined ? undefined : this.read(seq);
+    return entry?.type === "event" && entry.event.id === id ? entry : undefined;
+  }
+
+  page(principal: Principal, after: number, limit: number): JournalPage {
+    const last = this.refresh();
+    if (principal.kind === "host") {
+      const entries = (this.#after.all(after, limit) as JournalRow[]).map(entryOf);
+      const end = entries.length < limit;
+      return { entries, after: end ? Math.max(after, last) : (entries.at(-1)?.seq ?? after), end };
+    }
+    const entries: JournalEntry[] = [];
+    for (const range of this.#blocks.ascending("j", principal.user_id, after + 1)) {
+      const rows = this.#ofUser.all(after, range.from, range.to, principal.user_id, limit - entries.length);
+      for (const row of rows as JournalRow[]) entries.push(entryOf(row));
+      if (entries.length >= limit) return { entries, after: entries.at(-1)?.seq ?? after, end: false };
+    }
+    return { entries, after: Math.max(after, last), end: true };
+  }
+}
+
+function entryOf(row: JournalRow): JournalEntry {
+  return decodeEntry(row, row.body);
+}
+
+export function linked(change: NewChange, prev: number | null): Change {
+  return prev === null ? change : { ...change, prev };
+}

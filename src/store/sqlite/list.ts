@@ -1,0 +1,177 @@
+/**
+ * Lists without scans: each filter has a source of rows, newest first, that comes from an index over what is live,
+ * dead or unread, or from the coarse blocks of a user or thread. What the source cannot filter is filtered here, and
+ * a call visits a bounded number of rows: a filter that matches little answers a short page and where to go on.
+ */
+import { CHANNELS, SYSTEM_CHANNELS } from "../../domain/axes.js";
+import { InvalidInputError } from "../../domain/errors.js";
+import type { UserId } from "../../domain/ids.js";
+import { LIMITS } from "../../domain/limits.js";
+import type { Principal } from "../../domain/principal.js";
+import { isTerminal, type State } from "../../domain/transitions.js";
+import type { Counts, ListFilter, Page } from "../contract.js";
+import type { Statement } from "./connection.js";
+import type { Core } from "./core.js";
+import type { Held } from "./ledger.js";
+
+const CHUNK = 256;
+const COUNT_CAP = 1_000;
+
+interface Row {
+  number: number;
+  user_id: UserId;
+  thread_id: string | null;
+  channel: string;
+  state: State;
+}
+
+/** Rows below a number, newest first. */
+type Source = Generator<Row>;
+
+const COLUMNS = "number, user_id, thread_id, channel, state";
+
+export class Lists {
+  readonly #core: Core;
+  readonly #live: Statement;
+  readonly #liveOfThread: Statement;
+  readonly #unread: Statement;
+  readonly #dead: Statement;
+  readonly #deadOfUser: Statement;
+  readonly #range: Statement;
+  readonly #all: Statement;
+  readonly #countLive: Statement;
+  readonly #countUnread: Statement;
+
+  constructor(core: Core) {
+    this.#core = core;
+    const { connection } = core;
+    const select = (where: string) =>
+      connection.prepare(`SELECT ${COLUMNS} FROM deliveries WHERE ${where} ORDER BY number DESC LIMIT ?`);
+    this.#live = select("user_id = ? AND channel = ? AND live = 1 AND number < ?");
+    this.#liveOfThread = select("thread_id = ? AND live = 1 AND number < ?");
+    this.#unread = select("user_id = ? AND unread = 1 AND number < ?");
+    this.#dead = select("state = 'FAILED' AND number < ?");
+    this.#deadOfUser = select("user_id = ? AND state = 'FAILED' AND number < ?");
+    this.#range = select("number >= ? AND number <= ? AND number < ?");
+    this.#all = select("number < ?");
+    this.#countLive = connection
+      .prepare("SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE user_id = ? AND channel = ? AND live = 1 LIMIT ?)")
+      .pluck();
+    this.#countUnread = connection
+      .prepare("SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE user_id = ? AND unread = 1 LIMIT ?)")
+      .pluck();
+  }
+
+  list(principal: Principal, asked: ListFilter): Page {
+    const filter = scoped(principal, asked);
+    if (filter === undefined) return { stored: [], next: null };
+    const before = cursorOf(filter.after);
+    const found: Held[] = [];
+    let visits = 0;
+    let last = before;
+    for (const row of merged(this.#sources(filter, before))) {
+      if (visits >= LIMITS.listVisits) return this.#page(found, last);
+      visits += 1;
+      last = row.number;
+      if (!matches(row, filter)) continue;
+      const held = this.#core.ledger.byNumber(row.number);
+      if (held !== undefined) found.push(held);
+      if (found.length >= filter.limit) return this.#page(found, last);
+    }
+    return this.#page(found, null);
+  }
+
+  #page(found: readonly Held[], last: number | null): Page {
+    return { stored: found.map((held) => this.#core.ledger.stored(held)), next: last === null ? null : String(last) };
+  }
+
+  #sources(filter: ListFilter, before: number): Source[] {
+    const { user_id, thread_id, state, channel } = filter;
+    if (filter.unread === true) {
+      if (user_id === undefined) throw new InvalidInputError("unread", "needs a user_id");
+      return [
+        ...SYSTEM_CHANNELS.map((one) => chunked(this.#live, [user_id, one], before)),
+        chunked(this.#unread, [user_id], before),
+      ];
+    }
+    if (state === "FAILED")
+      return [user_id === undefined ? chunked(this.#dead, [], before) : chunked(this.#deadOfUser, [user_id], before)];
+    const live = state !== undefined && !isTerminal(state);
+    if (live && thread_id !== undefined) return [chunked(this.#liveOfThread, [thread_id], before)];
+    if (live && user_id !== undefined)
+      return (channel === undefined ? CHANNELS : [channel]).map((one) => chunked(this.#live, [user_id, one], before));
+    if (thread_id !== undefined) return [this.#blocked("t", thread_id, before)];
+    if (user_id !== undefined) return [this.#blocked("u", user_id, before)];
+    return [chunked(this.#all, [], before)];
+  }
+
+  *#blocked(kind: "u" | "t", key: string, before: number): Source {
+    const newest = Math.min(before - 1, this.#core.ledger.refresh());
+    for (const { from, to } of this.#core.blocks.descending(kind, key, newest))
+      yield* this.#range.all(from, to, before, CHUNK) as Row[];
+  }
+
+  counts(principal: Principal, user_id: UserId): Counts {
+    if (principal.kind === "user" && principal.user_id !== user_id)
+      return { unacknowledged: 0, unread: 0, cap: COUNT_CAP };
+    const live = SYSTEM_CHANNELS.map((channel) => this.#countLive.get(user_id, channel, COUNT_CAP) as number);
+    const unacknowledged = Math.min(
+      COUNT_CAP,
+      live.reduce((sum, one) => sum + one, 0),
+    );
+    const delivered = this.#countUnread.get(user_id, COUNT_CAP) as number;
+    return { unacknowledged, unread: Math.min(COUNT_CAP, unacknowledged + delivered), cap: COUNT_CAP };
+  }
+}
+
+/** A user sees their own, whatever they ask for; asking for another's finds nothing. */
+function scoped(principal: Principal, filter: ListFilter): ListFilter | undefined {
+  if (principal.kind === "host") return filter;
+  if (filter.user_id !== undefined && filter.user_id !== principal.user_id) return undefined;
+  return { ...filter, user_id: principal.user_id };
+}
+
+function matches(row: Row, filter: ListFilter): boolean {
+  return (
+    (filter.user_id === undefined || row.user_id === filter.user_id) &&
+    (filter.thread_id === undefined || row.thread_id === filter.thread_id) &&
+    (filter.channel === undefined || row.channel === filter.channel) &&
+    (filter.state === undefined || row.state === filter.state)
+  );
+}
+
+function cursorOf(after: string | undefined): number {
+  if (after === undefined) return Number.MAX_SAFE_INTEGER;
+  if (!/^[0-9]{1,15}$/.test(after)) throw new InvalidInputError("after", "must be the `next` of an earlier page");
+  return Number(after);
+}
+
+function* chunked(statement: Statement, keys: readonly unknown[], before: number): Source {
+  for (let below = before; ; ) {
+    const rows = statement.all(...keys, below, CHUNK) as Row[];
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < CHUNK) return;
+    below = last.number;
+  }
+}
+
+/** Several sources as one, newest first; their rows are distinct. */
+function* merged(sources: readonly Source[]): Source {
+  const [only, ...others] = sources;
+  if (only !== undefined && others.length === 0) {
+    yield* only;
+    return;
+  }
+  const heads = sources.map((source) => ({ source, head: source.next() }));
+  for (;;) {
+    let newest: (typeof heads)[number] | undefined;
+    for (const one of heads) {
+      if (one.head.done) continue;
+      if (newest === undefined || newest.head.done || one.head.value.number > newest.head.value.number) newest = one;
+    }
+    if (newest === undefined || newest.head.done) return;
+    yield newest.head.value;
+    newest.head = newest.source.next();
+  }
+}

@@ -1,0 +1,434 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Miss } from "../../domain/errors.js";
+import { StoreError, TidingsError } from "../../domain/errors.js";
+import type { Event } from "../../domain/event.js";
+import type { EventId, JournalId, LeaseId, NotificationId, ThreadId, UserId } from "../../domain/ids.js";
+import { journalId } from "../../domain/ids.js";
+import type { JournalEntry, Thread } from "../../domain/journal.js";
+import type { Kept } from "../../domain/notification.js";
+import type { DeliveryPolicy } from "../../domain/policy.js";
+import { mayAct, type Principal } from "../../domain/principal.js";
+import { type Clock, JournalClock } from "../../platform/clock.js";
+import { IdSource } from "../../platform/ids.js";
+import { every } from "../../platform/timers.js";
+import type {
+  Acceptance,
+  Accepted,
+  AcceptOutcome,
+  Claim,
+  ClaimRequest,
+  CommandRequest,
+  Counts,
+  JournalPage,
+  Lease,
+  ListFilter,
+  Page,
+  PruneStep,
+  Store,
+  Stored,
+  StoreFacts,
+} from "../contract.js";
+import { accept } from "./accept.js";
+import { backupTo } from "./backup.js";
+import { Blocks } from "./blocks.js";
+import { runCommands } from "./changes.js";
+import { checkStorage } from "./check.js";
+import { Claims } from "./claim.js";
+import { CommitQueue, closedError, type Transaction } from "./commit.js";
+import type { Connection } from "./connection.js";
+import type { Core } from "./core.js";
+import { DATABASE_FILE, engineVersion, openDatabase } from "./database.js";
+import { DedupeWindows } from "./dedupe.js";
+import { storeError } from "./failure.js";
+import { Journal } from "./journal.js";
+import { Leases } from "./leases.js";
+import { HELD_COLUMNS, type HeldRow, heldOf, Ledger } from "./ledger.js";
+import { Lists } from "./list.js";
+import { WriterLock } from "./lock.js";
+import { SCHEMA_VERSION } from "./migrate.js";
+import { ProducerIds } from "./producer_ids.js";
+import { Prune } from "./prune.js";
+import { Redrives } from "./redrive.js";
+import { Sweep } from "./sweep.js";
+import { beginClose, moveOut, observe, startThread } from "./thread_operations.js";
+import { Threads } from "./threads.js";
+
+/** The lane of everything that is not an event. */
+const CONTROL_LANE = "";
+/** After time jumped ahead, leases hold at least this much longer. */
+const GRACE_MS = 2_000;
+const READER_POLL_MS = 200;
+const SYNCHRONOUS = ["OFF", "NORMAL", "FULL", "EXTRA"];
+
+export interface SqliteOptions {
+  /** The data folder. */
+  readonly folder: string;
+  readonly policy: DeliveryPolicy;
+  readonly clock: Clock;
+  /**
+   * `write`: be the one writer, waiting up to `waitMs` for another to end. `read`: read beside a writer.
+   * `write_if_free`: write if nobody does, else read.
+   */
+  readonly mode: "write" | "read" | "write_if_free";
+  readonly waitMs: number;
+  readonly bytesMax?: number;
+  /** The storage failed and the store has stopped. */
+  readonly onFailure?: (error: StoreError) => void;
+}
+
+export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
+  const lock = await lockFor(options);
+  try {
+    const { bytesMax } = options;
+    const connection = openDatabase(options.folder, {
+      readonly: lock === undefined,
+      ...(bytesMax === undefined ? {} : { bytesMax }),
+    });
+    return new SqliteStore(connection, lock, options);
+  } catch (error) {
+    lock?.release();
+    throw error;
+  }
+}
+
+async function lockFor(options: SqliteOptions): Promise<WriterLock | undefined> {
+  if (options.mode === "read") return undefined;
+  try {
+    mkdirSync(options.folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw storeError(error, options.folder) ?? error;
+  }
+  if (options.mode === "write_if_free") return WriterLock.tryAcquire(options.folder);
+  return WriterLock.acquire(options.folder, options.waitMs);
+}
+
+export class SqliteStore implements Store {
+  readonly journal_id: JournalId;
+  /** Whether this process is the folder's writer. */
+  readonly writable: boolean;
+  readonly #connection: Connection;
+  readonly #lock: WriterLock | undefined;
+  readonly #core: Core;
+  readonly #clock: JournalClock;
+  readonly #queue: CommitQueue | undefined;
+  readonly #claims: Claims;
+  readonly #sweep: Sweep;
+  readonly #redrives: Redrives;
+  readonly #lists: Lists;
+  readonly #prune: Prune;
+  readonly #listeners = new Set<(lastSeq: number) => void>();
+  #stopPolling: (() => void) | undefined;
+  #closed = false;
+
+  constructor(connection: Connection, lock: WriterLock | undefined, options: SqliteOptions) {
+    this.#connection = connection;
+    this.#lock = lock;
+    this.writable = lock !== undefined;
+    const ids = new IdSource();
+    const blocks = new Blocks(connection);
+    const journal = new Journal(connection, blocks);
+    const core: Core = {
+      connection,
+      file: join(options.folder, DATABASE_FILE),
+      ids,
+      policy: options.policy,
+      blocks,
+      journal,
+      producerIds: new ProducerIds(connection),
+      ledger: new Ledger(connection, blocks, lock !== undefined),
+      dedupe: new DedupeWindows(),
+      leases: new Leases(connection),
+      threads: new Threads(connection),
+    };
+    this.#core = core;
+    this.#clock = new JournalClock(options.clock, journal.last().at);
+    this.#claims = new Claims(connection);
+    this.#sweep = new Sweep(connection);
+    this.#redrives = new Redrives(connection);
+    this.#lists = new Lists(core);
+    this.#prune = new Prune(connection);
+    this.journal_id = this.#openJournal();
+    if (!this.writable) return;
+    core.dedupe.rebuild(connection, this.#clock.now());
+    this.#queue = new CommitQueue(connection, core.file, {
+      now: () => this.#clock.now(),
+      begun: (transaction) => this.#begun(transaction),
+      committed: () => this.#committed(),
+      failed: (error) => options.onFailure?.(error),
+    });
+  }
+
+  #openJournal(): JournalId {
+    if (this.writable)
+      this.#connection
+        .prepare("INSERT OR IGNORE INTO meta (key, value) VALUES ('journal_id', ?)")
+        .run(this.#core.ids.random(this.#clock.now()));
+    const id = this.#connection.prepare("SELECT value FROM meta WHERE key = 'journal_id'").pluck().get();
+    return journalId(String(id));
+  }
+
+  #begun(transaction: Transaction): void {
+    if (this.#clock.takeJump() > 0) this.#core.leases.grace(transaction.at + GRACE_MS);
+  }
+
+  #committed(): void {
+    const { lastSeq } = this.#core.journal;
+    for (const listener of this.#listeners) listener(lastSeq);
+  }
+
+  #write<Value>(lane: string, run: (transaction: Transaction) => Value): Promise<Value> {
+    if (this.#queue !== undefined) return this.#queue.write(lane, run);
+    return Promise.reject(
+      new StoreError("read_only", `${this.#core.file} was opened for reading; another process is its writer.`),
+    );
+  }
+
+  async #read<Value>(run: (core: Core) => Value): Promise<Value> {
+    if (this.#queue?.failure !== undefined) throw this.#queue.failure;
+    if (this.#closed) throw closedError();
+    try {
+      return run(this.#core);
+    } catch (error) {
+      throw storeError(error, this.#core.file) ?? error;
+    }
+  }
+
+  accept(principal: Principal, acceptance: Acceptance): Promise<Accepted> {
+    return this.#write(acceptance.event.source, (transaction) =>
+      accept(this.#core, transaction, principal, acceptance),
+    );
+  }
+
+  acceptMany(principal: Principal, acceptances: readonly Acceptance[]): Promise<AcceptOutcome[]> {
+    return Promise.all(
+      acceptances.map((acceptance) =>
+        this.accept(principal, acceptance).then(
+          (accepted): AcceptOutcome => ({ accepted }),
+          (error: unknown): AcceptOutcome => {
+            if (error instanceof TidingsError && !(error instanceof StoreError)) return { error };
+            throw error;
+          },
+        ),
+      ),
+    );
+  }
+
+  async command(principal: Principal, request: CommandRequest): Promise<Stored | Miss> {
+    const [answer] = await this.commandMany(principal, [request]);
+    return answer as Stored | Miss;
+  }
+
+  commandMany(principal: Principal, requests: readonly CommandRequest[]): Promise<(Stored | Miss)[]> {
+    return this.#write(CONTROL_LANE, (transaction) => runCommands(this.#core, transaction, principal, requests));
+  }
+
+  claim(principal: Principal, request: ClaimRequest): Promise<Claim> {
+    return this.#write(CONTROL_LANE, (transaction) => this.#claims.claim(this.#core, transaction, principal, request));
+  }
+
+  renew(principal: Principal, lease_id: LeaseId, lease_ms: number): Promise<Lease | Miss> {
+    return this.#write(CONTROL_LANE, (transaction): Lease | Miss => {
+      const row = this.#core.leases.get(lease_id);
+      if (row === undefined || !mayAct(principal, row.user_id) || row.expires_at <= transaction.at)
+        return {
+          miss: "stale_lease",
+          id: lease_id,
+          message: `lease ${lease_id} is over; collect again for what is pending`,
+        };
+      const expires_at = Math.max(row.expires_at, transaction.at + lease_ms);
+      transaction.wrote = true;
+      this.#core.leases.renew(lease_id, expires_at);
+      return { id: lease_id, owner: row.owner, expires_at };
+    });
+  }
+
+  redrive(principal: Principal, id: NotificationId): Promise<Stored | Miss> {
+    return this.#write(CONTROL_LANE, (transaction) => this.#redrives.redrive(this.#core, transaction, principal, id));
+  }
+
+  startThread(principal: Principal, user_id: UserId, thread_id: ThreadId | null): Promise<Thread> {
+    return this.#write(CONTROL_LANE, (transaction) =>
+      startThread(this.#core, transaction, principal, user_id, thread_id),
+    );
+  }
+
+  async closeThread(principal: Principal, thread_id: ThreadId): Promise<Thread> {
+    const thread = await this.#write(CONTROL_LANE, (transaction) =>
+      beginClose(this.#core, transaction, principal, thread_id),
+    );
+    await this.#moveOut(thread_id);
+    return { ...thread, state: "closed" };
+  }
+
+  async #moveOut(thread_id: ThreadId): Promise<void> {
+    for (let after: number | null = 0; after !== null; ) {
+      const from: number = after;
+      after = await this.#write(CONTROL_LANE, (transaction) => moveOut(this.#core, transaction, thread_id, from));
+    }
+  }
+
+  observe(principal: Principal, thread_id: ThreadId, subject: string): Promise<readonly Stored[]> {
+    return this.#write(CONTROL_LANE, (transaction) => observe(this.#core, transaction, principal, thread_id, subject));
+  }
+
+  async sweep(limit: number): Promise<number> {
+    const { due, closing } = await this.#read((core) => ({
+      due: this.#sweep.isDue(core, this.#clock.now()),
+      closing: core.threads.closing(),
+    }));
+    if (closing !== undefined) await this.#moveOut(closing);
+    if (!due) return 0;
+    return this.#write(CONTROL_LANE, (transaction) => this.#sweep.run(this.#core, transaction, limit));
+  }
+
+  get(principal: Principal, id: NotificationId): Promise<Stored | undefined> {
+    return this.#read((core) => {
+      const held = core.ledger.byId(id);
+      return held === undefined || !mayAct(principal, held.delivery.user_id) ? undefined : core.ledger.stored(held);
+    });
+  }
+
+  list(principal: Principal, filter: ListFilter): Promise<Page> {
+    return this.#read(() => this.#lists.list(principal, filter));
+  }
+
+  counts(principal: Principal, user_id: UserId): Promise<Counts> {
+    return this.#read(() => this.#lists.counts(principal, user_id));
+  }
+
+  eventEntry(principal: Principal, id: EventId): Promise<JournalEntry | undefined> {
+    return this.#read((core) => {
+      const entry = core.journal.ofEvent(id);
+      return entry !== undefined && mayAct(principal, entry.user_id) ? entry : undefined;
+    });
+  }
+
+  async events(principal: Principal, ids: readonly EventId[]): Promise<Event[]> {
+    const entries = await Promise.all(ids.map((id) => this.eventEntry(principal, id)));
+    return entries.flatMap((entry) => (entry?.type === "event" ? [entry.event] : []));
+  }
+
+  story(principal: Principal, id: NotificationId): Promise<JournalEntry[] | undefined> {
+    return this.#read((core) => {
+      const held = core.ledger.byId(id);
+      if (held === undefined || !mayAct(principal, held.delivery.user_id)) return undefined;
+      const entries: JournalEntry[] = [];
+      for (let seq: number | null = held.last_seq; seq !== null; ) {
+        const entry = core.journal.read(seq);
+        if (entry === undefined) break;
+        entries.push(entry);
+        seq = entry.changes.find((change) => change.notification_id === id)?.prev ?? null;
+      }
+      return entries.reverse();
+    });
+  }
+
+  redrivenAs(principal: Principal, id: NotificationId): Promise<NotificationId | null> {
+    return this.#read((core) => {
+      const held = core.ledger.byId(id);
+      if (held === undefined || !mayAct(principal, held.delivery.user_id)) return null;
+      return this.#redrives.of(held.number);
+    });
+  }
+
+  entries(principal: Principal, after: number, limit: number): Promise<JournalPage> {
+    return this.#read((core) => core.journal.page(principal, after, limit));
+  }
+
+  lastSeq(): Promise<number> {
+    return this.#read((core) => core.journal.refresh());
+  }
+
+  onCommit(listener: (lastSeq: number) => void): () => void {
+    this.#listeners.add(listener);
+    if (!this.writable) this.#pollForCommits();
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size === 0) {
+        this.#stopPolling?.();
+        this.#stopPolling = undefined;
+      }
+    };
+  }
+
+  /** A reader is not told of the writer's commits; it sees SQLite's counter move. */
+  #pollForCommits(): void {
+    if (this.#stopPolling !== undefined) return;
+    let version = this.#connection.pragma("data_version", { simple: true });
+    this.#stopPolling = every(READER_POLL_MS, async () => {
+      if (this.#closed) return;
+      const now = this.#connection.pragma("data_version", { simple: true });
+      if (now === version) return;
+      version = now;
+      this.#core.journal.refresh();
+      this.#committed();
+    });
+  }
+
+  ledger(afterNumber: number, limit: number): Promise<readonly (Kept & { number: number; last_seq: number })[]> {
+    return this.#read(() => {
+      const rows = this.#connection
+        .prepare(
+          `SELECT ${HELD_COLUMNS} FROM deliveries d JOIN notifications n ON n.number = d.number
+           WHERE d.number > ? ORDER BY d.number LIMIT ?`,
+        )
+        .raw()
+        .all(afterNumber, limit);
+      return (rows as HeldRow[]).map(heldOf);
+    });
+  }
+
+  threads(after: ThreadId | null, limit: number): Promise<readonly Thread[]> {
+    return this.#read((core) => core.threads.page(after, limit));
+  }
+
+  check(): Promise<string[]> {
+    return this.#read(() => checkStorage(this.#connection));
+  }
+
+  facts(): Promise<StoreFacts> {
+    return this.#read((core) => {
+      const simple = (name: string) => this.#connection.pragma(name, { simple: true }) as number;
+      return {
+        engine: "sqlite",
+        engine_version: engineVersion(this.#connection),
+        schema_version: SCHEMA_VERSION,
+        journal_id: this.journal_id,
+        floor_seq: this.#prune.floorSeq(),
+        last_seq: core.journal.refresh(),
+        synchronous: this.writable ? (SYNCHRONOUS[simple("synchronous")] ?? "unknown") : "reader",
+        bytes: simple("page_count") * simple("page_size"),
+      };
+    });
+  }
+
+  async prune(olderThanMs: number, onStep?: (done: PruneStep) => void): Promise<PruneStep> {
+    let cursor = await this.#write(CONTROL_LANE, (transaction) =>
+      this.#prune.begin(this.#core, transaction, transaction.at - olderThanMs),
+    );
+    const { floor } = cursor;
+    for (;;) {
+      const from = cursor;
+      const next = await this.#write(CONTROL_LANE, (transaction) => this.#prune.slice(this.#core, transaction, from));
+      if (next === null) break;
+      cursor = next;
+      onStep?.(cursor.done);
+    }
+    await this.#write(CONTROL_LANE, (transaction) => this.#prune.finish(transaction, this.#core, floor));
+    return cursor.done;
+  }
+
+  backup(file: string, onProgress?: (done: number, total: number) => void): Promise<void> {
+    return this.#read(() => backupTo(this.#connection, file, onProgress)).then((copied) => copied);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    await this.#queue?.drain();
+    this.#closed = true;
+    this.#stopPolling?.();
+    this.#connection.close();
+    this.#lock?.release();
+  }
+}

@@ -1,0 +1,112 @@
+/** What is done to a thread as a whole: start, close, observe. */
+import { ConflictError, isMiss, NotFoundError } from "../../domain/errors.js";
+import { type ThreadId, threadId, type UserId } from "../../domain/ids.js";
+import type { Thread, ThreadState } from "../../domain/journal.js";
+import { mayAct, type Principal } from "../../domain/principal.js";
+import { closeCommands } from "../../domain/reducer.js";
+import { parseSubject, type Subject } from "../../domain/subject.js";
+import { crashPoint } from "../../platform/crashpoint.js";
+import type { Stored } from "../contract.js";
+import { plan, type Step, write } from "./changes.js";
+import type { Transaction } from "./commit.js";
+import type { Core } from "./core.js";
+import type { Held } from "./ledger.js";
+
+/** Deliveries looked at in one operation. */
+const SLICE = 64;
+
+export function startThread(
+  core: Core,
+  transaction: Transaction,
+  principal: Principal,
+  user_id: UserId,
+  wanted: ThreadId | null,
+): Thread {
+  if (!mayAct(principal, user_id)) throw new NotFoundError("user", user_id);
+  const id = wanted ?? threadId(core.ids.random(transaction.at));
+  const known = core.threads.get(id);
+  if (known === undefined) return openThread(core, transaction, user_id, id);
+  if (known.user_id !== user_id) throw new NotFoundError("thread", id);
+  if (known.state !== "open")
+    throw new ConflictError("thread_closed", `thread ${JSON.stringify(id)} is closed; start another`);
+  return known;
+}
+
+export function openThread(core: Core, transaction: Transaction, user_id: UserId, id: ThreadId): Thread {
+  core.journal.append(transaction, user_id, id, { type: "thread", state: "open", changes: [] });
+  return core.threads.insert(id, user_id, transaction.at);
+}
+
+/** From now on nothing new goes into it; what is in it is moved by `moveOut`, in slices. */
+export function beginClose(core: Core, transaction: Transaction, principal: Principal, id: ThreadId): Thread {
+  const thread = core.threads.owned(principal, id);
+  if (thread.state !== "open") return thread;
+  setState(core, transaction, thread, "closing");
+  crashPoint("thread.closing");
+  return { ...thread, state: "closing" };
+}
+
+function setState(core: Core, transaction: Transaction, thread: Thread, state: ThreadState): void {
+  core.journal.append(transaction, thread.user_id, thread.id, { type: "thread", state, changes: [] });
+  core.threads.setState(thread.id, state);
+}
+
+/** Moves one slice out of a closing thread; answers where to go on, or null when it is closed. */
+export function moveOut(core: Core, transaction: Transaction, id: ThreadId, afterNumber: number): number | null {
+  const thread = core.threads.get(id);
+  if (thread === undefined || thread.state !== "closing") return null;
+  const held = core.threads.live(id, afterNumber, SLICE);
+  const steps: Step[] = [];
+  for (const one of held) {
+    const planned = plan(core, transaction, one, closeCommands(one.delivery));
+    if (!isMiss(planned)) steps.push(...planned.steps);
+  }
+  if (steps.length > 0) {
+    const changes = steps.map((step) => step.change);
+    const owner = { user_id: thread.user_id, thread_id: id };
+    write(core, transaction, owner, { type: "thread", state: "closing", changes }, steps);
+  }
+  const last = held.at(-1);
+  if (last !== undefined && held.length === SLICE) return last.number;
+  setState(core, transaction, thread, "closed");
+  return null;
+}
+
+/** The agent has seen the subject by itself: what is pending about it is withdrawn, and what is still to come. */
+export function observe(
+  core: Core,
+  transaction: Transaction,
+  principal: Principal,
+  id: ThreadId,
+  subjectText: string,
+): Stored[] {
+  const thread = core.threads.owned(principal, id);
+  const subject = parseSubject(subjectText);
+  const steps: Step[] = [];
+  const withdrawn: Held[] = [];
+  for (let after = 0; ; ) {
+    const held = core.threads.live(id, after, SLICE);
+    for (const one of held) {
+      if (!isPendingAbout(one, subject)) continue;
+      const planned = plan(core, transaction, one, [{ column: "suppress", reason: "observed" }]);
+      if (isMiss(planned)) continue;
+      steps.push(...planned.steps);
+      withdrawn.push(planned.held);
+    }
+    const last = held.at(-1);
+    if (last === undefined || held.length < SLICE) break;
+    after = last.number;
+  }
+  const changes = steps.map((step) => step.change);
+  const owner = { user_id: thread.user_id, thread_id: id };
+  const { name, generation } = subject;
+  write(core, transaction, owner, { type: "observation", subject: name, generation, changes }, steps);
+  core.threads.markObserved(id, subject);
+  return withdrawn.map((one) => core.ledger.stored(one));
+}
+
+function isPendingAbout(held: Held, { name, generation }: Subject): boolean {
+  if (held.notification.subject === null || held.delivery.state !== "PENDING") return false;
+  const about = parseSubject(held.notification.subject);
+  return about.name === name && about.generation <= generation;
+}

@@ -1,0 +1,114 @@
+import { NotFoundError } from "../../domain/errors.js";
+import type { NewEvent } from "../../domain/event.js";
+import type { ThreadId, UserId } from "../../domain/ids.js";
+import type { Thread, ThreadState } from "../../domain/journal.js";
+import { mayAct, type Principal } from "../../domain/principal.js";
+import { parseSubject, type Subject } from "../../domain/subject.js";
+import type { Connection, Statement } from "./connection.js";
+import { HELD_COLUMNS, type Held, type HeldRow, heldOf } from "./ledger.js";
+
+const CACHE_SIZE = 1_024;
+
+/** Threads, whose they are, and what their agents have observed. */
+export class Threads {
+  readonly #one: Statement;
+  readonly #insert: Statement;
+  readonly #setState: Statement;
+  readonly #closing: Statement;
+  readonly #page: Statement;
+  readonly #observed: Statement;
+  readonly #observe: Statement;
+  readonly #live: Statement;
+  readonly #open = new Map<ThreadId, Thread>();
+
+  constructor(connection: Connection) {
+    this.#one = connection.prepare("SELECT id, user_id, state, created_at FROM threads WHERE id = ?");
+    this.#insert = connection.prepare("INSERT INTO threads (id, user_id, state, created_at) VALUES (?, ?, ?, ?)");
+    this.#setState = connection.prepare("UPDATE threads SET state = ? WHERE id = ?");
+    this.#closing = connection.prepare("SELECT id FROM threads WHERE state = 'closing' LIMIT 1").pluck();
+    this.#page = connection.prepare(
+      "SELECT id, user_id, state, created_at FROM threads WHERE id > ? ORDER BY id LIMIT ?",
+    );
+    this.#observed = connection
+      .prepare("SELECT generation FROM observations WHERE thread_id = ? AND subject = ?")
+      .pluck();
+    this.#observe = connection.prepare(
+      `INSERT INTO observations (thread_id, subject, generation) VALUES (?, ?, ?)
+       ON CONFLICT (thread_id, subject) DO UPDATE SET generation = max(generation, excluded.generation)`,
+    );
+    this.#live = connection
+      .prepare(
+        `SELECT ${HELD_COLUMNS} FROM deliveries d JOIN notifications n ON n.number = d.number
+         WHERE d.thread_id = ? AND d.live = 1 AND d.number > ? ORDER BY d.number LIMIT ?`,
+      )
+      .raw();
+  }
+
+  get(id: ThreadId): Thread | undefined {
+    const cached = this.#open.get(id);
+    if (cached !== undefined) return cached;
+    const thread = this.#one.get(id) as Thread | undefined;
+    if (thread?.state === "open") this.#remember(thread);
+    return thread;
+  }
+
+  page(after: ThreadId | null, limit: number): Thread[] {
+    return this.#page.all(after ?? "", limit) as Thread[];
+  }
+
+  #remember(thread: Thread): void {
+    if (this.#open.size >= CACHE_SIZE) this.#open.clear();
+    this.#open.set(thread.id, thread);
+  }
+
+  /**
+   * The thread that an event names: it must be the event's user's. The host makes one by naming it; a user can only
+   * name what is there, so that a probe for another's thread and for none get the same answer.
+   */
+  forEvent(principal: Principal, event: NewEvent): Thread | "new" | null {
+    if (event.thread_id === null) return null;
+    const thread = this.get(event.thread_id);
+    if (thread === undefined && principal.kind === "host") return "new";
+    if (thread?.user_id !== event.user_id) throw new NotFoundError("thread", event.thread_id);
+    return thread;
+  }
+
+  /** The thread, if it is the principal's; an unknown and another's get the same answer. */
+  owned(principal: Principal, id: ThreadId): Thread {
+    const thread = this.get(id);
+    if (thread === undefined || !mayAct(principal, thread.user_id)) throw new NotFoundError("thread", id);
+    return thread;
+  }
+
+  insert(id: ThreadId, user_id: UserId, created_at: number): Thread {
+    const thread: Thread = { id, user_id, state: "open", created_at };
+    this.#insert.run(id, user_id, thread.state, created_at);
+    this.#remember(thread);
+    return thread;
+  }
+
+  setState(id: ThreadId, state: ThreadState): void {
+    this.#setState.run(state, id);
+    this.#open.delete(id);
+  }
+
+  /** A thread whose closing was cut off by a crash. */
+  closing(): ThreadId | undefined {
+    return this.#closing.get() as ThreadId | undefined;
+  }
+
+  hasObserved(id: ThreadId, subject: string): boolean {
+    const { name, generation } = parseSubject(subject);
+    const seen = this.#observed.get(id, name) as number | undefined;
+    return seen !== undefined && seen >= generation;
+  }
+
+  markObserved(id: ThreadId, { name, generation }: Subject): void {
+    this.#observe.run(id, name, generation);
+  }
+
+  /** What is live in a thread, oldest first. */
+  live(id: ThreadId, afterNumber: number, limit: number): Held[] {
+    return (this.#live.all(id, afterNumber, limit) as HeldRow[]).map(heldOf);
+  }
+}

@@ -1,0 +1,442 @@
+/** The facade: everything a program does with Tidings starts at `Tidings.open`. */
+import { z } from "zod";
+import { Deliveries, viewOrMiss } from "./delivery/deliveries.js";
+import { type Explanation, explain } from "./delivery/explain.js";
+import { Watchdog } from "./delivery/watchdog.js";
+import { CHANNELS, type Channel } from "./domain/axes.js";
+import { type Miss, NotFoundError, type StoreError } from "./domain/errors.js";
+import { type EventInput, parseEvent } from "./domain/event.js";
+import {
+  type EventId,
+  type JournalId,
+  LOCAL_USER,
+  type NotificationId,
+  notificationId,
+  type SubscriberId,
+  type ThreadId,
+  threadId,
+  type UserId,
+  userId,
+} from "./domain/ids.js";
+import type { JournalEntry, MatchOutcome } from "./domain/journal.js";
+import { LIMITS } from "./domain/limits.js";
+import {
+  ACK_ACTIONS,
+  type AckAction,
+  type NotificationView,
+  type NotificationWithEvents,
+  type NotifyInput,
+  parseNotify,
+} from "./domain/notification.js";
+import { parseInput, wordSchema } from "./domain/parse.js";
+import { DEFAULT_POLICY, type DeliveryPolicy } from "./domain/policy.js";
+import { HOST, type Principal, userPrincipal } from "./domain/principal.js";
+import { missNotFound } from "./domain/reducer.js";
+import { isoTime } from "./domain/time.js";
+import { STATES, type State } from "./domain/transitions.js";
+import { viewOf } from "./domain/view.js";
+import { BUILT_IN } from "./intake/builtin.js";
+import { Intake } from "./intake/intake.js";
+import { parseSubscriber, type SubscriberInput } from "./intake/subscriber.js";
+import { type Clock, systemClock } from "./platform/clock.js";
+import { type AuditReport, audit } from "./store/audit.js";
+import type { Accepted, AcceptOutcome, Counts, PruneStep, Store, StoreFacts } from "./store/contract.js";
+import { openSqliteStore } from "./store/sqlite/store.js";
+
+export interface OpenOptions {
+  /** The data folder; made if it is not there. Default `.tidings`. */
+  data?: string;
+  /** Beside the built-in ones; one with a built-in's id takes its place. */
+  subscribers?: readonly SubscriberInput[];
+  /** Times and attempts that differ from the defaults. */
+  policy?: Partial<DeliveryPolicy>;
+  /**
+   * `write` (default): be the folder's one writer. `read`: read beside one. `write_if_free`: write unless another
+   * process does.
+   */
+  mode?: "write" | "read" | "write_if_free";
+  /** How long to wait for another writer to end. Default 5,000 ms. */
+  wait_ms?: number;
+  /** Upper bound of the database file. */
+  bytes_max?: number;
+  /** Where time comes from. */
+  clock?: Clock;
+  /** The storage failed; everything that waited was rejected, and this Tidings is over. */
+  onFailure?: (error: StoreError) => void;
+}
+
+export interface EmitAnswer {
+  /** The host's id of the event. */
+  id: EventId;
+  seq: number;
+  outcome: Accepted["outcome"];
+  matches: { subscriber_id: SubscriberId; outcome: MatchOutcome; notification: NotificationView }[];
+}
+
+/** One event of many: its answer, or the error that it alone got. */
+export type EmitOutcome = EmitAnswer | { error: Error };
+
+export interface NotifyAnswer {
+  id: NotificationId;
+  seq: number;
+  state: State;
+  channel: Channel;
+}
+
+export interface ListInput {
+  user_id?: string | undefined;
+  thread_id?: string | undefined;
+  channel?: Channel | undefined;
+  state?: State | undefined;
+  /** On a system channel, and neither clicked nor dismissed. */
+  unread?: boolean | undefined;
+  limit?: number | undefined;
+  after?: string | undefined;
+}
+
+export interface ListAnswer {
+  /** Newest first. */
+  notifications: NotificationView[];
+  /** For the next page; a page may be short while this is set. */
+  next: string | null;
+}
+
+export interface AckInput {
+  id: string;
+  /** The revision that was seen: an old one does not settle a newer text. */
+  revision: number;
+  action: AckAction;
+}
+
+export interface ThreadView {
+  thread_id: ThreadId;
+  user_id: UserId;
+  state: "open" | "closed";
+  created_at: string;
+}
+
+const listSchema = z.strictObject({
+  user_id: wordSchema(LIMITS.idChars).optional(),
+  thread_id: wordSchema(LIMITS.idChars).optional(),
+  channel: z.enum(CHANNELS).optional(),
+  state: z.enum(STATES).optional(),
+  unread: z.boolean().optional(),
+  limit: z.int().min(1).max(LIMITS.listLimit).default(100),
+  after: z.string().optional(),
+});
+
+const ackSchema = z.strictObject({
+  id: wordSchema(LIMITS.idChars),
+  revision: z.int().min(1),
+  action: z.enum(ACK_ACTIONS),
+});
+
+const watchSchema = z.int().min(0);
+const WATCH_PAGE = 256;
+
+interface Shared {
+  readonly store: Store;
+  readonly intake: Intake;
+  readonly policy: DeliveryPolicy;
+  /** Wakes the watchers when Tidings closes or fails. */
+  readonly ended: AbortController;
+}
+
+/** What one principal can do. `Tidings` itself is the host's; `tidings.as(user)` is a user's. */
+export class TidingsView {
+  /** Ownership by agents: claim, renew, settle, release, promote. */
+  readonly deliveries: Deliveries;
+  protected readonly shared: Shared;
+  readonly #principal: Principal;
+
+  constructor(shared: Shared, principal: Principal) {
+    this.shared = shared;
+    this.#principal = principal;
+    this.deliveries = new Deliveries(shared.store, principal, shared.policy);
+  }
+
+  /** Takes an event in. Resolves when it is on disk. */
+  async emit(event: EventInput): Promise<EmitAnswer> {
+    const parsed = parseEvent(this.#own(event));
+    return emitAnswer(await this.shared.store.accept(this.#principal, this.shared.intake.forEvent(parsed)));
+  }
+
+  /** Takes many in; one that is refused does not hold up the others. Their order is kept for each source. */
+  async emitMany(events: readonly EventInput[]): Promise<EmitOutcome[]> {
+    parseInput(z.array(z.unknown()).max(LIMITS.emitManyEvents), events);
+    const parsed = events.map((event) => attempt(() => this.shared.intake.forEvent(parseEvent(this.#own(event)))));
+    const good = parsed.flatMap((one) => ("value" in one ? [one.value] : []));
+    const outcomes = (await this.shared.store.acceptMany(this.#principal, good)).values();
+    return parsed.map((one): EmitOutcome => {
+      if ("error" in one) return one;
+      const outcome = outcomes.next().value as AcceptOutcome;
+      return "error" in outcome ? outcome : emitAnswer(outcome.accepted);
+    });
+  }
+
+  /** Tells somebody something in the caller's own words. Resolves when it is on disk. */
+  async notify(input: NotifyInput): Promise<NotifyAnswer> {
+    const parsed = parseNotify(this.#own(input));
+    const accepted = await this.shared.store.accept(this.#principal, this.shared.intake.forNotify(parsed));
+    const [match] = accepted.matches;
+    if (match === undefined) throw new NotFoundError("notification", accepted.event_id);
+    const { state, channel, id } = match.stored.delivery;
+    return { id, seq: accepted.seq, state, channel };
+  }
+
+  /** The user has seen it (`rendered`), or done with it (`clicked`, `dismissed`). A miss says what is in the way. */
+  async ack(input: AckInput): Promise<NotificationView | Miss> {
+    const { id, revision, action } = parseInput(ackSchema, input);
+    const answer = await this.shared.store.command(this.#principal, {
+      id: notificationId(id),
+      command: { column: "ack", revision, action },
+      operation: "ack",
+    });
+    return viewOrMiss(answer);
+  }
+
+  async list(input: ListInput = {}): Promise<ListAnswer> {
+    const { user_id, thread_id, ...rest } = parseInput(listSchema, input);
+    const page = await this.shared.store.list(this.#principal, {
+      ...withoutUndefined(rest),
+      limit: rest.limit,
+      ...(user_id === undefined ? {} : { user_id: userId(user_id) }),
+      ...(thread_id === undefined ? {} : { thread_id: threadId(thread_id) }),
+    });
+    return { notifications: page.stored.map(viewOf), next: page.next };
+  }
+
+  /** How much waits for a user; capped. */
+  counts(user_id: string = this.#defaultUser()): Promise<Counts> {
+    return this.shared.store.counts(this.#principal, userId(user_id));
+  }
+
+  /** One notification with the events behind it. */
+  async read(id: string): Promise<NotificationWithEvents | Miss> {
+    const stored = await this.shared.store.get(this.#principal, notificationId(id));
+    if (stored === undefined) return missNotFound(id);
+    const events = await this.shared.store.events(this.#principal, stored.event_ids);
+    return { ...viewOf(stored), events };
+  }
+
+  /** The whole way of an event or a notification, in words. */
+  async explain(id: string): Promise<Explanation | Miss> {
+    const explanation = await explain(this.shared.store, this.#principal, id);
+    return (
+      explanation ?? { miss: "not_found", id, message: `no event or notification ${JSON.stringify(id)} for this user` }
+    );
+  }
+
+  /** Sends a dead letter again, as a new notification that names it. Once. */
+  async redrive(id: string): Promise<NotificationView | Miss> {
+    return viewOrMiss(await this.shared.store.redrive(this.#principal, notificationId(id)));
+  }
+
+  /** The journal as it grows: from after `after` (0 for all there is), or from now on. */
+  async *watch(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<JournalEntry, void, undefined> {
+    const { store, ended } = this.shared;
+    const signal = options.signal === undefined ? ended.signal : AbortSignal.any([options.signal, ended.signal]);
+    let commits = 0;
+    let wake = () => {};
+    const stopListening = store.onCommit(() => {
+      commits += 1;
+      wake();
+    });
+    const onAbort = () => wake();
+    signal.addEventListener("abort", onAbort);
+    try {
+      let cursor = options.after === undefined ? await store.lastSeq() : parseInput(watchSchema, options.after);
+      while (!signal.aborted) {
+        const seen = commits;
+        const page = await store.entries(this.#principal, cursor, WATCH_PAGE);
+        for (const entry of page.entries) {
+          yield entry;
+          if (signal.aborted) return;
+        }
+        cursor = page.after;
+        if (!page.end) continue;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+          if (commits !== seen || signal.aborted) resolve();
+        });
+      }
+    } finally {
+      stopListening();
+      signal.removeEventListener("abort", onAbort);
+    }
+    if (ended.signal.aborted && ended.signal.reason instanceof Error && !options.signal?.aborted) {
+      const { reason } = ended.signal;
+      if (reason.name !== "AbortError") throw reason;
+    }
+  }
+
+  /** Opens a conversation; idempotent by its id. */
+  async startThread(input: { user_id?: string; thread_id?: string } = {}): Promise<ThreadView> {
+    const parsed = parseInput(threadSchema, input);
+    const owner = userId(parsed.user_id ?? this.#defaultUser());
+    const wanted = parsed.thread_id === undefined ? null : threadId(parsed.thread_id);
+    return threadView(await this.shared.store.startThread(this.#principal, owner, wanted));
+  }
+
+  /** Closes it: what was in it goes to the user's inbox, or ends. */
+  async closeThread(thread_id: string): Promise<ThreadView> {
+    return threadView(await this.shared.store.closeThread(this.#principal, threadId(thread_id)));
+  }
+
+  /** The agent has seen this by itself: what is pending about it, now or later, is withdrawn. */
+  async observe(input: { thread_id: string; subject: string }): Promise<NotificationView[]> {
+    const { thread_id, subject } = parseInput(observeSchema, input);
+    const withdrawn = await this.shared.store.observe(this.#principal, threadId(thread_id), subject);
+    return withdrawn.map(viewOf);
+  }
+
+  #defaultUser(): UserId {
+    return this.#principal.kind === "user" ? this.#principal.user_id : LOCAL_USER;
+  }
+
+  /** What a user sends without a user's name is that user's. */
+  #own<Input>(input: Input): Input {
+    if (this.#principal.kind === "host" || typeof input !== "object" || input === null) return input;
+    return { user_id: this.#principal.user_id, ...input };
+  }
+}
+
+const threadSchema = z.strictObject({
+  user_id: wordSchema(LIMITS.idChars).optional(),
+  thread_id: wordSchema(LIMITS.idChars).optional(),
+});
+
+const observeSchema = z.strictObject({
+  thread_id: wordSchema(LIMITS.idChars),
+  subject: wordSchema(LIMITS.subjectChars),
+});
+
+/** The notification plane on one data folder. */
+export class Tidings extends TidingsView {
+  readonly journal_id: JournalId;
+  /** Whether this process is the folder's writer. */
+  readonly writable: boolean;
+  readonly #watchdog: Watchdog | undefined;
+
+  private constructor(shared: Shared, writable: boolean, watchdog: Watchdog | undefined) {
+    super(shared, HOST);
+    this.journal_id = shared.store.journal_id;
+    this.writable = writable;
+    this.#watchdog = watchdog;
+  }
+
+  /** Opens a data folder and starts its watchdog. */
+  static async open(options: OpenOptions = {}): Promise<Tidings> {
+    const policy = parsePolicy(options.policy);
+    const intake = new Intake(subscribersOf(options.subscribers ?? []));
+    const ended = new AbortController();
+    const { bytes_max } = options;
+    const store = await openSqliteStore({
+      folder: options.data ?? ".tidings",
+      policy,
+      clock: options.clock ?? systemClock,
+      mode: options.mode ?? "write",
+      waitMs: options.wait_ms ?? 5_000,
+      ...(bytes_max === undefined ? {} : { bytesMax: bytes_max }),
+      onFailure: (error) => {
+        ended.abort(error);
+        options.onFailure?.(error);
+      },
+    });
+    const watchdog = store.writable ? new Watchdog(store, (error) => ended.abort(error)) : undefined;
+    try {
+      await watchdog?.start();
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+    return new Tidings({ store, intake, policy, ended }, store.writable, watchdog);
+  }
+
+  /** The same plane as one user sees it: nothing of anybody else exists. */
+  as(user_id: string): TidingsView {
+    return new TidingsView(this.shared, userPrincipal(userId(parseInput(wordSchema(LIMITS.idChars), user_id))));
+  }
+
+  /** Checks every guarantee over the whole store. */
+  audit(onProgress?: (what: string, done: number) => void): Promise<AuditReport> {
+    return audit(this.shared.store, onProgress);
+  }
+
+  /** Removes settled history older than this; dead letters, live items and open threads stay. */
+  prune(options: { older_than_ms: number; onStep?: (done: PruneStep) => void }): Promise<PruneStep> {
+    const olderThanMs = parseInput(z.int().min(0), options.older_than_ms);
+    return this.shared.store.prune(olderThanMs, options.onStep);
+  }
+
+  /** Copies the database, while it is in use, to a file that does not exist yet. */
+  backup(file: string, onProgress?: (done: number, total: number) => void): Promise<void> {
+    return this.shared.store.backup(file, onProgress);
+  }
+
+  facts(): Promise<StoreFacts> {
+    return this.shared.store.facts();
+  }
+
+  /** Commits what waits, ends the watchers and lets the folder go. */
+  async close(): Promise<void> {
+    await this.#watchdog?.stop();
+    this.shared.ended.abort();
+    await this.shared.store.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+const policySchema = z.strictObject({
+  agentTtlMs: z.int().min(1).max(LIMITS.ttlMsMax).optional(),
+  contextTtlMs: z.int().min(1).max(LIMITS.ttlMsMax).optional(),
+  systemTtlMs: z.int().min(1).max(LIMITS.ttlMsMax).optional(),
+  leaseMs: z.int().min(1).max(LIMITS.leaseMsMax).optional(),
+  attemptsMax: z.int().min(1).max(100).optional(),
+  backoffMs: z.int().min(0).max(LIMITS.leaseMsMax).optional(),
+});
+
+function parsePolicy(policy: Partial<DeliveryPolicy> | undefined): DeliveryPolicy {
+  return { ...DEFAULT_POLICY, ...withoutUndefined(parseInput(policySchema, policy ?? {})) };
+}
+
+function subscribersOf(own: readonly SubscriberInput[]) {
+  const replaced = new Set(own.map((subscriber) => subscriber.id));
+  return [...BUILT_IN.filter((subscriber) => !replaced.has(subscriber.id)), ...own].map(parseSubscriber);
+}
+
+function emitAnswer(accepted: Accepted): EmitAnswer {
+  return {
+    id: accepted.event_id,
+    seq: accepted.seq,
+    outcome: accepted.outcome,
+    matches: accepted.matches.map(({ subscriber_id, outcome, stored }) => ({
+      subscriber_id,
+      outcome,
+      notification: viewOf(stored),
+    })),
+  };
+}
+
+function threadView(thread: { id: ThreadId; user_id: UserId; state: string; created_at: number }): ThreadView {
+  const { id, user_id, state, created_at } = thread;
+  return { thread_id: id, user_id, state: state === "open" ? "open" : "closed", created_at: isoTime(created_at) };
+}
+
+function attempt<Value>(make: () => Value): { value: Value } | { error: Error } {
+  try {
+    return { value: make() };
+  } catch (error) {
+    if (error instanceof Error) return { error };
+    throw error;
+  }
+}
+
+type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
+
+function withoutUndefined<T extends object>(input: T): Defined<T> {
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Defined<T>;
+}
