@@ -380,9 +380,10 @@ export class Tidings extends TidingsView {
 
   /** Commits what waits, ends the watchers and lets the folder go. */
   async close(): Promise<void> {
-    await this.#watchdog?.stop();
+    const stopped = this.#watchdog?.stop();
     this.shared.ended.abort();
     await this.shared.store.close();
+    await stopped;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

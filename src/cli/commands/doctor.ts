@@ -1,0 +1,207 @@
+import { closeSync, openSync, readdirSync, readFileSync, readSync, statfsSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { StoreError } from "../../domain/errors.js";
+import type { StoreFacts } from "../../store/contract.js";
+import { noWords } from "../arguments.js";
+import { defineCommand } from "../command.js";
+import { EXIT } from "../exit.js";
+import type { Output, Style } from "../output.js";
+import { type Settings, withTidings } from "../settings.js";
+import { counted, oneLine, pad, size } from "../text.js";
+import { VERSION } from "../version.js";
+
+const NODE_MIN = [20, 19] as const;
+const FREE_BYTES_MIN = 64 * 1024 * 1024;
+const FREE_BYTES_LOW = 512 * 1024 * 1024;
+const PRIVATE_FOLDER = 0o700;
+const PRIVATE_FILE = 0o600;
+const DATABASE = "tidings.db";
+const WRITER_PID = "writer.pid";
+
+interface Check {
+  name: string;
+  level: "ok" | "warning" | "problem";
+  detail: string;
+}
+
+export const doctor = defineCommand({
+  name: "doctor",
+  summary: "check the installation and the data folder",
+  usage: "[options]",
+  about: [
+    "Versions, durability, permissions, free space, and who is the writer. Exit code 1 if something is wrong; a " +
+      "warning alone is no failure. `tidings audit` checks what is in the folder.",
+  ],
+  options: {},
+  examples: ["tidings doctor", "tidings doctor --json"],
+  async run({ words, settings, output }) {
+    noWords(words);
+    const data = resolve(settings.data);
+    const store = await lookInside(settings);
+    const space = spaceOf(data);
+    const checks: Check[] = [
+      nodeCheck(),
+      { name: "tidings", level: "ok", detail: VERSION },
+      ...storeChecks(store, data),
+      ...permissionChecks(data),
+      spaceCheck(space),
+    ];
+    const ok = checks.every((check) => check.level !== "problem");
+    if (output.json) {
+      const facts = "facts" in store ? { ...store.facts, writer_pid: store.writerPid } : {};
+      const versions = { node: process.version, tidings: VERSION };
+      await output.value({ ok, ...versions, data, ...facts, ...onDisk(data), free_bytes: space, checks });
+    } else {
+      await output.line(`${output.style("bold", "tidings doctor")} on ${oneLine(data)}`);
+      await output.line();
+      for (const check of checks) await show(check, output);
+      await output.line();
+      const bad = checks.filter((check) => check.level === "problem").length;
+      const odd = checks.filter((check) => check.level === "warning").length;
+      const verdict = ok
+        ? output.style("green", "Nothing is wrong")
+        : output.style("red", `${counted(bad, "thing")} ${bad === 1 ? "is" : "are"} wrong`);
+      await output.line(odd === 0 ? `${verdict}.` : `${verdict}; ${counted(odd, "warning")}.`);
+    }
+    return ok ? EXIT.ok : EXIT.problem;
+  },
+});
+
+const SIGNS: Record<Check["level"], readonly [string, Style]> = {
+  ok: ["✔", "green"],
+  warning: ["▲", "yellow"],
+  problem: ["✖", "red"],
+};
+const NAME_COLUMNS = 12;
+
+function show({ name, level, detail }: Check, output: Output): Promise<void> {
+  const [sign, style] = SIGNS[level];
+  return output.line(`  ${output.style(style, sign)} ${pad(name, NAME_COLUMNS)} ${oneLine(detail)}`);
+}
+
+type Inside = { facts: StoreFacts; writable: boolean; writerPid: number | null } | { error: StoreError };
+
+/** A folder that does not open is a finding, not the end of the examination. */
+async function lookInside(settings: Settings): Promise<Inside> {
+  try {
+    return await withTidings(settings, "read", async (tidings) => ({
+      facts: await tidings.facts(),
+      writable: tidings.writable,
+      writerPid: tidings.writable ? null : pidIn(settings.data),
+    }));
+  } catch (error) {
+    if (error instanceof StoreError) return { error };
+    throw error;
+  }
+}
+
+function pidIn(folder: string): number | null {
+  try {
+    const pid = Number(readFileSync(join(folder, WRITER_PID), "utf8"));
+    return Number.isInteger(pid) && pid > 0 ? pid : null;
+  } catch {
+    return null;
+  }
+}
+
+function nodeCheck(): Check {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  const enough = major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1]);
+  const detail = enough
+    ? process.version
+    : `${process.version} is too old; Tidings needs ${NODE_MIN.join(".")} or later`;
+  return { name: "node", level: enough ? "ok" : "problem", detail };
+}
+
+function storeChecks(store: Inside, data: string): Check[] {
+  if ("error" in store)
+    return [{ name: "store", level: "problem", detail: `${store.error.code}: ${store.error.message}` }];
+  const { facts, writable, writerPid } = store;
+  const durable = facts.synchronous === "FULL";
+  const { journal_mode } = onDisk(data);
+  const holder = writerPid === null ? "another process" : `process ${writerPid}`;
+  return [
+    { name: facts.engine, level: "ok", detail: facts.engine_version },
+    writable
+      ? {
+          name: "durability",
+          level: durable ? "ok" : "problem",
+          detail: `synchronous ${facts.synchronous}${durable ? ": an answer is on disk" : ", and must be FULL"}`,
+        }
+      : { name: "durability", level: "ok", detail: "not looked at: only the writer can tell" },
+    {
+      name: "journal mode",
+      level: journal_mode === "wal" ? "ok" : "problem",
+      detail: journal_mode === "wal" ? "WAL" : `${journal_mode}, and must be WAL`,
+    },
+    { name: "writer", level: "ok", detail: writable ? "nobody; the folder is free" : holder },
+    { name: "schema", level: "ok", detail: `version ${facts.schema_version}` },
+    {
+      name: "journal",
+      level: "ok",
+      detail: `${facts.journal_id}, last seq ${facts.last_seq}, kept from seq ${facts.floor_seq}`,
+    },
+    { name: "size", level: "ok", detail: size(facts.bytes) },
+  ];
+}
+
+/**
+ * What the file itself says, read only when this process has closed it: closing any handle on a file drops all
+ * locks that the process has on it. Bytes 18 and 19 of a SQLite file are 2 in WAL mode.
+ */
+function onDisk(data: string): { journal_mode: "wal" | "rollback" | "unknown" } {
+  try {
+    const handle = openSync(join(data, DATABASE), "r");
+    try {
+      const header = Buffer.alloc(20);
+      if (readSync(handle, header, 0, header.length, 0) < header.length) return { journal_mode: "unknown" };
+      return { journal_mode: header[18] === 2 && header[19] === 2 ? "wal" : "rollback" };
+    } finally {
+      closeSync(handle);
+    }
+  } catch {
+    return { journal_mode: "unknown" };
+  }
+}
+
+function permissionChecks(data: string): Check[] {
+  if (process.platform === "win32") return [];
+  try {
+    const files = readdirSync(data).filter((name) => name.startsWith(DATABASE) || name.startsWith("writer."));
+    const wrong = [
+      ...wrongMode(data, ".", PRIVATE_FOLDER),
+      ...files.flatMap((name) => wrongMode(join(data, name), name, PRIVATE_FILE)),
+    ];
+    if (wrong.length === 0) return [{ name: "permissions", level: "ok", detail: "folder 0700, files 0600" }];
+    return wrong.map((detail) => ({ name: "permissions", level: "warning", detail }));
+  } catch (error) {
+    return [{ name: "permissions", level: "problem", detail: error instanceof Error ? error.message : String(error) }];
+  }
+}
+
+function wrongMode(path: string, name: string, wanted: number): string[] {
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode;
+  if (mode === undefined || (mode & 0o777) === wanted) return [];
+  const what = name === "." ? "the folder" : name;
+  return [`${what} is ${octal(mode & 0o777)}, not ${octal(wanted)}: chmod ${octal(wanted)} ${path}`];
+}
+
+function octal(mode: number): string {
+  return `0${mode.toString(8)}`;
+}
+
+/** What this user may still write there; null if the system does not say. */
+function spaceOf(data: string): number | null {
+  try {
+    const { bavail, bsize } = statfsSync(data);
+    return bavail * bsize;
+  } catch {
+    return null;
+  }
+}
+
+function spaceCheck(free: number | null): Check {
+  if (free === null) return { name: "disk", level: "warning", detail: "the system does not say how much is free" };
+  const level = free < FREE_BYTES_MIN ? "problem" : free < FREE_BYTES_LOW ? "warning" : "ok";
+  return { name: "disk", level, detail: `${size(free)} free${level === "ok" ? "" : "; make room"}` };
+}

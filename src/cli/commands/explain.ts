@@ -1,0 +1,59 @@
+import type { Explanation } from "../../delivery/explain.js";
+import { isMiss } from "../../domain/errors.js";
+import { oneWord } from "../arguments.js";
+import { defineCommand } from "../command.js";
+import { EXIT, exitCodeOfMiss } from "../exit.js";
+import type { Output } from "../output.js";
+import { withTidings } from "../settings.js";
+import { mark, showMiss, times } from "../show.js";
+import { oneLine, wrap } from "../text.js";
+
+const WIDEST = 120;
+const TIME_COLUMNS = 12;
+
+export const explain = defineCommand({
+  name: "explain",
+  summary: "tell the whole way of an event or a notification",
+  usage: "ID [options]",
+  about: ["What matched, what was merged, who owned it when, and how it ended. Times are UTC."],
+  options: { user: { kind: "text", value: "USER", summary: "as this user sees it; without it, anybody's" } },
+  examples: ["tidings explain 0199f0a2-…", "tidings explain 0199f0a2-… --json"],
+  async run({ values, words, settings, output }) {
+    const id = oneWord(words, "ID");
+    const { user } = values;
+    const answer = await withTidings(settings, "read", (tidings) =>
+      (user === undefined ? tidings : tidings.as(user)).explain(id),
+    );
+    if (output.json) await output.value(answer);
+    else if (isMiss(answer)) showMiss(answer, output);
+    else await showExplanation(answer, output);
+    return isMiss(answer) ? exitCodeOfMiss(answer) : EXIT.ok;
+  },
+});
+
+/** The story, each line with its time, each day with its date. */
+export async function showExplanation(explanation: Explanation, output: Output): Promise<void> {
+  await output.line(output.style("bold", oneLine(explanation.summary)));
+  for (const notification of explanation.notifications) {
+    const text = [oneLine(notification.content), times(notification)].filter((part) => part !== "").join("  ");
+    const [first = "", ...rest] = wrap(text, Math.min(output.width, WIDEST) - 4);
+    await output.line(`  ${mark(notification.severity, output)} ${first}`);
+    for (const line of rest) await output.line(`    ${line}`);
+  }
+  let day = "";
+  let time = "";
+  const indent = " ".repeat(2 + TIME_COLUMNS + 2);
+  for (const { at, text } of explanation.story) {
+    if (at.slice(0, 10) !== day) {
+      day = at.slice(0, 10);
+      time = "";
+      await output.line();
+      await output.line(`  ${output.style("gray", day)}`);
+    }
+    const [first = "", ...rest] = wrap(oneLine(text), Math.min(output.width, WIDEST) - indent.length);
+    const shown = at.slice(11, 11 + TIME_COLUMNS);
+    await output.line(`  ${output.style("gray", shown === time ? " ".repeat(TIME_COLUMNS) : shown)}  ${first}`);
+    for (const line of rest) await output.line(`${indent}${line}`);
+    time = shown;
+  }
+}

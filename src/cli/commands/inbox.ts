@@ -1,0 +1,88 @@
+import { isSystemChannel } from "../../domain/axes.js";
+import { LOCAL_USER } from "../../domain/ids.js";
+import type { NotificationView } from "../../domain/notification.js";
+import type { ListAnswer, Tidings } from "../../tidings.js";
+import { noWords } from "../arguments.js";
+import { defineCommand } from "../command.js";
+import { EXIT } from "../exit.js";
+import { withTidings } from "../settings.js";
+import { showCard } from "../show.js";
+import { counted, oneLine } from "../text.js";
+
+const LIMIT = 100;
+
+export const inbox = defineCommand({
+  name: "inbox",
+  summary: "show what a user has not read yet",
+  usage: "[--user USER] [--all] [options]",
+  about: [
+    "What the system shows to the user itself, newest first: the inbox, and the floor of their conversations. An item " +
+      "is unread until it is clicked or dismissed. With --json: {notifications, next}; `next` goes into --after.",
+  ],
+  options: {
+    user: { kind: "text", value: "USER", summary: `whose; default ${LOCAL_USER}` },
+    all: { kind: "flag", summary: "everything that was ever shown, also what was read" },
+    limit: { kind: "integer", value: "N", min: 1, summary: `at most so many; default ${LIMIT}` },
+    after: { kind: "text", value: "CURSOR", summary: "the page after this cursor" },
+  },
+  examples: ["tidings inbox", "tidings inbox --user ada --all --limit 20"],
+  async run({ values, words, settings, output }) {
+    noWords(words);
+    const { user = LOCAL_USER, all, limit = LIMIT, after } = values;
+    const { page, unread } = await withTidings(settings, "read", async (tidings) => ({
+      page: all
+        ? await everShown(tidings, user, limit, after)
+        : await tidings.list({ user_id: user, unread: true, limit, after }),
+      unread: await tidings.counts(user),
+    }));
+    if (output.json) {
+      await output.value(page);
+      return EXIT.ok;
+    }
+    const name = oneLine(user);
+    if (page.notifications.length === 0) {
+      await output.line(all ? `Nothing was shown to ${name} yet.` : `Nothing unread for ${name}.`);
+      return EXIT.ok;
+    }
+    const many = unread.unread >= unread.cap ? `${unread.cap} or more` : String(unread.unread);
+    const heading = all
+      ? `${counted(page.notifications.length, "item")} shown to ${name}`
+      : `${many} unread for ${name}`;
+    await output.line(output.style("bold", heading));
+    await output.line();
+    for (const notification of page.notifications) {
+      await showCard(notification, output);
+      await output.line();
+    }
+    const userFlag = values.user === undefined ? "" : ` --user ${user}`;
+    const again = `${userFlag}${settings.dataFlag}`;
+    if (page.next !== null && page.notifications.length >= limit)
+      await output.line(`More:             tidings inbox${all ? " --all" : ""} --after ${page.next}${again}`);
+    const [first] = page.notifications;
+    const id = page.notifications.length === 1 && first !== undefined ? first.id : "ID";
+    await output.line(output.style("gray", `Done with one:    tidings ack ${id} --action dismissed${again}`));
+    await output.line(output.style("gray", `Why it is here:   tidings explain ${id}${settings.dataFlag}`));
+    return EXIT.ok;
+  },
+});
+
+/** Both system channels as one list; each page asks for no more than is still wanted, so that its cursor fits. */
+async function everShown(
+  tidings: Tidings,
+  user_id: string,
+  limit: number,
+  from: string | undefined,
+): Promise<ListAnswer> {
+  const notifications: NotificationView[] = [];
+  let after = from;
+  for (;;) {
+    const page = await tidings.list({ user_id, limit: limit - notifications.length, after });
+    notifications.push(...page.notifications.filter(wasShown));
+    if (page.next === null || notifications.length >= limit) return { notifications, next: page.next };
+    after = page.next;
+  }
+}
+
+function wasShown({ channel, state }: NotificationView): boolean {
+  return isSystemChannel(channel) && state !== "SUPPRESSED";
+}

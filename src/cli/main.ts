@@ -1,0 +1,98 @@
+#!/usr/bin/env node
+/** The command line: finds the command, runs it, and turns what went wrong into words and an exit code. */
+import { parseLine, valuesOf } from "./arguments.js";
+import type { Command, Options, Values } from "./command.js";
+import { COMMANDS } from "./commands.js";
+import { EXIT, type ExitCode, errorReport, exitCodeOf, UsageError } from "./exit.js";
+import { showCommandHelp, showGroup, showHelp } from "./help.js";
+import { didYouMean } from "./nearest.js";
+import { Output } from "./output.js";
+import { COMMON_OPTIONS, settingsOf } from "./settings.js";
+import { oneLine } from "./text.js";
+import { VERSION } from "./version.js";
+
+const PROGRAM_OPTIONS: Options = {
+  ...COMMON_OPTIONS,
+  version: { kind: "flag", summary: "show the version" },
+};
+
+async function run(line: readonly string[], output: Output): Promise<ExitCode> {
+  const asked = line[0] === "help" ? [...line.slice(1), "--help"] : line;
+  const { command, typed, words, tokens } = parseLine(asked, COMMANDS);
+  const wants = (name: string) => tokens.some((token) => token.name === name);
+  if (command === undefined) {
+    if (typed.length === 0) valuesOf(tokens, PROGRAM_OPTIONS, "tidings");
+    return withoutCommand(typed, wants, output);
+  }
+  if (wants("help")) {
+    await showCommandHelp(command, output);
+    return EXIT.ok;
+  }
+  const values = valuesOf(tokens, { ...COMMON_OPTIONS, ...command.options }, `tidings ${command.name}`);
+  const settings = settingsOf(values as Values<typeof COMMON_OPTIONS>, process.env);
+  return command.run({ values: values as Values<Command["options"]>, words, settings, output });
+}
+
+async function withoutCommand(
+  typed: readonly string[],
+  wants: (option: string) => boolean,
+  output: Output,
+): Promise<ExitCode> {
+  const [first] = typed;
+  const group = COMMANDS.filter((command) => command.name.startsWith(`${first} `));
+  const help = wants("help");
+  if (first === undefined && wants("version")) {
+    await output.line(VERSION);
+    return EXIT.ok;
+  }
+  if (first === undefined) {
+    await showHelp(COMMANDS, output);
+    return EXIT.ok;
+  }
+  if (group.length > 0 && help) {
+    await showGroup(group, output);
+    return EXIT.ok;
+  }
+  throw unknownCommand(typed, group);
+}
+
+function unknownCommand(typed: readonly string[], group: readonly Command[]): UsageError {
+  const [first = "", second] = typed;
+  const names = group.map((command) => command.name);
+  if (group.length > 0 && second === undefined)
+    return new UsageError(`${first} needs one more word: ${names.join(" or ")}. See \`tidings ${first} --help\`.`);
+  const meant = group.length > 0 ? `${first} ${second}` : first;
+  const known = group.length > 0 ? names : COMMANDS.map((command) => command.name);
+  return new UsageError(
+    `unknown command ${JSON.stringify(meant)}${didYouMean(meant, known) || "."} See \`tidings --help\`.`,
+  );
+}
+
+async function tell(error: unknown, output: Output): Promise<void> {
+  const report = errorReport(error);
+  if (output.json) {
+    await output.value({ error: report });
+    return;
+  }
+  output.remark(`tidings: ${oneLine(report.message)}`);
+  if (report.code === "internal" && error instanceof Error)
+    output.remark(`This is a defect in Tidings; please report it with these lines.\n${error.stack}`);
+}
+
+async function main(line: readonly string[]): Promise<void> {
+  // Whoever reads has enough (`| head`): that is no failure.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    process.exit(EXIT.ok);
+  });
+  const end = line.indexOf("--");
+  const output = new Output((end === -1 ? line : line.slice(0, end)).includes("--json"));
+  try {
+    process.exitCode = await run(line, output);
+  } catch (error) {
+    process.exitCode = exitCodeOf(error);
+    await tell(error, output);
+  }
+}
+
+await main(process.argv.slice(2));

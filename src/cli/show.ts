@@ -1,0 +1,131 @@
+/** How notifications look in a terminal. */
+import type { Miss } from "../domain/errors.js";
+import type { NotificationView } from "../domain/notification.js";
+import type { Severity } from "../domain/severity.js";
+import type { State } from "../domain/transitions.js";
+import { systemClock } from "../platform/clock.js";
+import type { Output, Style } from "./output.js";
+import { ago, cut, oneLine, pad, shortDuration, widthOf, wrap } from "./text.js";
+
+const MARKS: Record<Severity, readonly [string, Style]> = {
+  debug: ["·", "gray"],
+  info: ["●", "blue"],
+  warning: ["▲", "yellow"],
+  error: ["✖", "red"],
+  critical: ["◆", "magenta"],
+};
+
+const STATE_STYLES: Record<State, Style> = {
+  PENDING: "yellow",
+  DISPATCHED: "cyan",
+  LOCKED: "blue",
+  DELIVERED: "green",
+  ESCALATED: "magenta",
+  FAILED: "red",
+  SUPPRESSED: "gray",
+};
+
+const TEXT_LINES_MAX = 6;
+/** Beyond this, lines are hard to read however wide the window is. */
+const TEXT_WIDTH_MAX = 100;
+
+export function mark(severity: Severity, output: Output): string {
+  const [sign, style] = MARKS[severity];
+  return output.style(style, sign);
+}
+
+export function stateWord(state: State, output: Output, columns = 0): string {
+  return output.style(STATE_STYLES[state], pad(state, columns));
+}
+
+export function times(notification: NotificationView): string {
+  return notification.count > 1 ? `(${notification.count} times)` : "";
+}
+
+export function ageOf(at: string): string {
+  return shortDuration(systemClock.wall() - Date.parse(at));
+}
+
+/** A notification as its reader sees it: the words, and under them what they are about. */
+export async function showCard(notification: NotificationView, output: Output): Promise<void> {
+  const { severity, state, channel, revision, reason, source, thread_id } = notification;
+  const width = Math.min(output.width, TEXT_WIDTH_MAX) - 4;
+  const text = [notification.content, times(notification)].filter((part) => part !== "").join("  ");
+  const lines = text.split(/\r?\n/).flatMap((line) => wrap(oneLine(line), width));
+  const shown = lines.slice(0, TEXT_LINES_MAX);
+  if (lines.length > shown.length) shown.push(`… and ${lines.length - shown.length} more lines`);
+  const [first = "", ...rest] = shown;
+  await output.line(`  ${mark(severity, output)} ${output.style("bold", first)}`);
+  for (const line of rest) await output.line(`    ${line}`);
+  const details = [
+    severity,
+    ago(ageOf(notification.created_at)),
+    `from ${oneLine(source)}`,
+    channel === "inbox" ? "" : channel,
+    thread_id === null ? "" : `thread ${oneLine(thread_id)}`,
+    revision === 1 ? "" : `revision ${revision}`,
+    reason ?? "",
+  ].filter((detail) => detail !== "");
+  await output.line(`    ${stateWord(state, output)} ${output.style("gray", `· ${details.join(" · ")}`)}`);
+  await output.line(`    ${output.style("gray", notification.id)}`);
+}
+
+const AGE_COLUMNS = 4;
+const STATE_COLUMNS = 10;
+const CHANNEL_COLUMNS = 7;
+const ID_COLUMNS = 36;
+const USER_COLUMNS_MAX = 16;
+const CONTENT_COLUMNS_MIN = 16;
+const GAP = "  ";
+
+/** The ledger as a table that fits the terminal; the content takes what is left. */
+export class Table {
+  readonly #output: Output;
+  readonly #userColumns: number;
+  readonly #contentColumns: number;
+
+  /** The users of the first rows decide how wide their column is; 0 for none. */
+  constructor(output: Output, users: readonly string[]) {
+    this.#output = output;
+    this.#userColumns =
+      users.length === 0 ? 0 : Math.min(USER_COLUMNS_MAX, Math.max(4, ...users.map((user) => widthOf(user))));
+    const others = [AGE_COLUMNS, STATE_COLUMNS, CHANNEL_COLUMNS, 1, ID_COLUMNS, this.#userColumns].filter(
+      (columns) => columns > 0,
+    );
+    const taken = others.reduce((sum, columns) => sum + columns + GAP.length, 0) - 1;
+    this.#contentColumns = Math.max(CONTENT_COLUMNS_MIN, output.width - taken);
+  }
+
+  header(): Promise<void> {
+    const cells = [
+      pad("AGE", AGE_COLUMNS),
+      pad("STATE", STATE_COLUMNS),
+      pad("CHANNEL", CHANNEL_COLUMNS),
+      ...(this.#userColumns === 0 ? [] : [pad("USER", this.#userColumns)]),
+      pad("ID", ID_COLUMNS),
+      "  CONTENT",
+    ];
+    return this.#output.line(this.#output.style("gray", cells.join(GAP)));
+  }
+
+  row(notification: NotificationView): Promise<void> {
+    const { id, state, channel, user_id, severity } = notification;
+    const output = this.#output;
+    const suffix = notification.count > 1 ? ` ×${notification.count}` : "";
+    const content = cut(oneLine(notification.content), this.#contentColumns - suffix.length) + suffix;
+    const cells = [
+      pad(ageOf(notification.created_at), AGE_COLUMNS),
+      stateWord(state, output, STATE_COLUMNS),
+      pad(channel, CHANNEL_COLUMNS),
+      ...(this.#userColumns === 0 ? [] : [pad(cut(oneLine(user_id), this.#userColumns), this.#userColumns)]),
+      output.style("gray", id),
+      `${mark(severity, output)} ${content}`,
+    ];
+    return output.line(cells.join(GAP));
+  }
+}
+
+/** Why nothing changed, where the reader of errors looks. */
+export function showMiss(miss: Miss, output: Output): void {
+  output.remark(`tidings: ${oneLine(miss.message)}`);
+}

@@ -1,0 +1,54 @@
+/** What others see and rely on, pinned as literals: a change here is a change of the contract. */
+import { expect, it } from "vitest";
+import { CHANNELS } from "../../src/domain/axes.js";
+import { MISS_CODES } from "../../src/domain/errors.js";
+import { LIMITS } from "../../src/domain/limits.js";
+import { ACK_ACTIONS, SUPPRESS_REASONS } from "../../src/domain/notification.js";
+import { DEFAULT_POLICY } from "../../src/domain/policy.js";
+import { INJECTION_POINTS, PRIORITIES } from "../../src/domain/priority.js";
+import { SEVERITIES } from "../../src/domain/severity.js";
+import { STATES } from "../../src/domain/transitions.js";
+
+it("the words of the wire", () => {
+  expect(STATES).toEqual(["PENDING", "DISPATCHED", "LOCKED", "DELIVERED", "ESCALATED", "FAILED", "SUPPRESSED"]);
+  expect(CHANNELS).toEqual(["inbox", "floor", "agent", "context"]);
+  expect(SEVERITIES).toEqual(["debug", "info", "warning", "error", "critical"]);
+  expect(PRIORITIES).toEqual(["critical", "high", "normal", "low"]);
+  expect(INJECTION_POINTS).toEqual(["next", "immediate", "turn_start", "after_tool", "turn_end"]);
+  expect(SUPPRESS_REASONS).toEqual(["filtered", "muted", "superseded", "observed", "folded", "expired"]);
+  expect(ACK_ACTIONS).toEqual(["rendered", "clicked", "dismissed"]);
+  expect(MISS_CODES).toEqual(["stale_lease", "stale_revision", "wrong_channel", "terminal", "not_found"]);
+});
+
+it("the times and the limits", () => {
+  expect(DEFAULT_POLICY).toEqual({
+    agentTtlMs: 300_000,
+    contextTtlMs: 604_800_000,
+    systemTtlMs: 604_800_000,
+    leaseMs: 60_000,
+    attemptsMax: 3,
+    backoffMs: 1_000,
+  });
+  expect(LIMITS).toEqual({
+    idChars: 200,
+    sourceChars: 200,
+    subjectChars: 500,
+    dedupeKeyChars: 500,
+    contentChars: 16_384,
+    directiveChars: 4_096,
+    payloadBytes: 65_536,
+    payloadDepth: 32,
+    payloadKeys: 1_000,
+    typeSegmentsMin: 2,
+    typeSegmentsMax: 5,
+    typeChars: 200,
+    dedupeWindowMs: 60_000,
+    ttlMsMax: 31_536_000_000,
+    leaseMsMax: 3_600_000,
+    listLimit: 1_000,
+    claimLimit: 100,
+    emitManyEvents: 100_000,
+    eventIdsListed: 100,
+    listVisits: 20_000,
+  });
+});

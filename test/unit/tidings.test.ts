@@ -1,0 +1,341 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import {
+  InvalidInputError,
+  isMiss,
+  type JournalEntry,
+  type JsonObject,
+  Tidings,
+  TidingsError,
+} from "../../src/index.js";
+import { eventually, openTidings, temporaryFolder } from "../support/folder.js";
+
+const FAILURE = {
+  type: "tool.call.failure",
+  source: "tool executor",
+  severity: "error",
+  payload: {
+    tool_name: "vault_search",
+    error_type: "timeout",
+    error_message: "Operation timed out after 5000ms",
+    retry_count: 2,
+    call_id: "tc_abc123",
+  },
+} as const;
+
+describe("emit", () => {
+  it("answers id, seq, outcome and matches after the commit", async () => {
+    const tidings = await openTidings();
+    const answer = await tidings.emit(FAILURE);
+    expect(answer).toMatchObject({ seq: 1, outcome: "accepted" });
+    expect(answer.matches).toHaveLength(1);
+    expect(answer.matches[0]).toMatchObject({
+      subscriber_id: "tool_failure",
+      outcome: "queued",
+      notification: { state: "PENDING", channel: "context", priority: "high", event_ids: [answer.id] },
+    });
+    expect(answer.matches[0]?.notification.content).toContain("vault_search");
+    expect(await tidings.emit({ type: "nobody.listens", source: "x" })).toMatchObject({
+      outcome: "unmatched",
+      matches: [],
+    });
+  });
+
+  it("shows the notification with every field of the contract", async () => {
+    const tidings = await openTidings();
+    const { id } = await tidings.notify({ content: "Build done", target: "user", data: { build: 7 } });
+    const one = await tidings.read(id);
+    expect(Object.keys(one).sort()).toEqual(
+      [
+        "id revision count state channel kind severity priority inject_at content data address target handler effective",
+        "directive source subject dedupe_key user_id thread_id created_at updated_at deadline lease_epoch attempts action",
+        "read_at reason subscriber_id event_ids redrive_of events",
+      ]
+        .join(" ")
+        .split(" ")
+        .sort(),
+    );
+    expect(one).toMatchObject({
+      kind: "direct.notify",
+      subscriber_id: "direct",
+      address: "user",
+      target: "user",
+      handler: "system",
+      channel: "inbox",
+      state: "DISPATCHED",
+      severity: "info",
+      priority: "normal",
+      inject_at: "next",
+      user_id: "local",
+      data: { build: 7 },
+      events: [{ type: "direct.notify", payload: { build: 7 } }],
+    });
+  });
+
+  it("keeps debug from everybody who has not asked for it", async () => {
+    const tidings = await openTidings({
+      subscribers: [{ id: "curious", types: ["cli.*"], severity_filter: "debug" }],
+    });
+    const answer = await tidings.emit({ type: "cli.event", source: "x", severity: "debug" });
+    expect(answer.matches.map((match) => [match.subscriber_id, match.outcome])).toEqual([
+      ["cli_event", "filtered"],
+      ["curious", "queued"],
+    ]);
+    expect(answer.matches[0]?.notification).toMatchObject({ state: "SUPPRESSED", reason: "filtered" });
+  });
+
+  it("matches exact types and prefixes, each subscriber once", async () => {
+    const tidings = await openTidings({
+      subscribers: [
+        { id: "exact", types: ["a.b.c", "a.*", "a.b.*"] },
+        { id: "deep", types: ["a.b.*"] },
+        { id: "other", types: ["a.bc.*", "b.*"] },
+      ],
+    });
+    const who = async (type: string) =>
+      (await tidings.emit({ type, source: "x" })).matches.map((match) => match.subscriber_id as string).sort();
+    expect(await who("a.b.c")).toEqual(["deep", "exact"]);
+    expect(await who("a.b")).toEqual(["exact"]);
+    expect(await who("a.bcd.e")).toEqual(["exact"]);
+    expect(await who("c.a.b")).toEqual([]);
+  });
+
+  it("finds general words where a subscriber has none, or throws", async () => {
+    const tidings = await openTidings({
+      subscribers: [
+        {
+          id: "broken",
+          types: ["x.y"],
+          content: () => {
+            throw new Error("no words");
+          },
+        },
+      ],
+    });
+    const answer = await tidings.emit({ type: "x.y", source: "here", payload: { message: "it rains" } });
+    expect(answer.matches[0]?.notification.content).toBe("x.y (from here): it rains");
+  });
+
+  it("takes many; the bad ones are refused by themselves", async () => {
+    const tidings = await openTidings();
+    const bad = { type: "bad", source: "x" };
+    const answers = await tidings.emitMany([FAILURE, bad, ...Array.from({ length: 300 }, () => FAILURE)]);
+    expect(answers).toHaveLength(302);
+    expect(answers.map((answer) => "error" in answer)).toEqual(answers.map((_, index) => index === 1));
+    expect((await tidings.audit()).checked.events).toBe(301);
+  });
+
+  it("stores what was checked, even if the caller changes it meanwhile", async () => {
+    const tidings = await openTidings();
+    const payload: Record<string, string> = { message: "first" };
+    const answer = tidings.emit({ type: "cli.event", source: "x", payload });
+    payload["message"] = "second";
+    const explained = await tidings.explain((await answer).id);
+    expect(isMiss(explained) ? undefined : explained.event?.payload).toEqual({ message: "first" });
+  });
+});
+
+describe("bad input", () => {
+  const deep = (levels: number): JsonObject => (levels === 0 ? {} : { deeper: deep(levels - 1) });
+  const bad: [string, unknown, string][] = [
+    ["nothing", undefined, ""],
+    ["a list", [], ""],
+    ["no type", { source: "x" }, "type"],
+    ["a type of one segment", { type: "tool", source: "x" }, "type"],
+    ["a type of six", { type: "a.b.c.d.e.f", source: "x" }, "type"],
+    ["a type with a space", { type: "a.b c", source: "x" }, "type"],
+    ["a type that ends in a line break", { type: "a.b\n", source: "x" }, "type"],
+    ["no source", { type: "a.b" }, "source"],
+    ["an empty source", { type: "a.b", source: "" }, "source"],
+    ["a control character", { type: "a.b", source: "a\u0000b" }, "source"],
+    ["a lone surrogate", { type: "a.b", source: "\ud800" }, "source"],
+    ["an unknown severity", { type: "a.b", source: "x", severity: "fatal" }, "severity"],
+    ["an unknown field", { type: "a.b", source: "x", sevrity: "info" }, "sevrity"],
+    ["a time without a zone", { type: "a.b", source: "x", timestamp: "2026-01-03T15:30:00" }, "timestamp"],
+    ["a payload that is a list", { type: "a.b", source: "x", payload: [] }, "payload"],
+    ["a payload too deep", { type: "a.b", source: "x", payload: deep(40) }, "payload"],
+    ["a payload too large", { type: "a.b", source: "x", payload: { text: "x".repeat(70_000) } }, "payload"],
+    ["a payload with too many keys", { type: "a.b", source: "x", payload: { list: Array(2_000).fill(0) } }, "payload"],
+    ["a payload with a date", { type: "a.b", source: "x", payload: { at: new Date(0) } }, "payload"],
+    ["a payload with a bigint", { type: "a.b", source: "x", payload: { n: 1n } }, "payload"],
+    ["a payload with NaN", { type: "a.b", source: "x", payload: { n: Number.NaN } }, "payload"],
+    ["a payload with a lone surrogate", { type: "a.b", source: "x", payload: { "\udc00": 1 } }, "payload"],
+    ["__proto__", JSON.parse('{"type":"a.b","source":"x","payload":{"__proto__":{"x":1}}}'), "payload"],
+    ["constructor", { type: "a.b", source: "x", payload: { a: { constructor: 1 } } }, "payload"],
+    ["a user of 201 characters", { type: "a.b", source: "x", user_id: "u".repeat(201) }, "user_id"],
+  ];
+
+  it.each(bad)("%s is refused with its field, and nothing is stored", async (_, input, field) => {
+    const tidings = await openTidings();
+    const error = await tidings.emit(input as never).then(
+      () => undefined,
+      (caught: unknown) => caught,
+    );
+    expect(error).toBeInstanceOf(InvalidInputError);
+    expect(error).toMatchObject({ code: "invalid_input", field });
+    expect((await tidings.audit()).checked.entries).toBe(0);
+    expect(({} as Record<string, unknown>)["x"]).toBeUndefined();
+  });
+
+  it("a payload that goes in a circle is refused", async () => {
+    const tidings = await openTidings();
+    const circle: Record<string, unknown> = {};
+    circle["self"] = circle;
+    await expect(tidings.emit({ type: "a.b", source: "x", payload: circle as never })).rejects.toThrow(
+      InvalidInputError,
+    );
+  });
+
+  it.each([
+    ["no content", {}, "content"],
+    ["empty content", { content: "" }, "content"],
+    ["immediate without critical", { content: "x", inject_at: "immediate" }, "inject_at"],
+    ["a directive that no agent will read", { content: "x", directive: "do it" }, "directive"],
+    ["a window over a minute", { content: "x", dedupe_window_ms: 60_001 }, "dedupe_window_ms"],
+    ["a ttl of nothing", { content: "x", ttl_ms: 0 }, "ttl_ms"],
+    ["a kind of one word", { content: "x", kind: "word" }, "kind"],
+  ])("notify with %s is refused", async (_, input, field) => {
+    const tidings = await openTidings();
+    await expect(tidings.notify(input as never)).rejects.toMatchObject({ code: "invalid_input", field });
+  });
+
+  it("a bad policy or subscriber is refused before anything is opened", async () => {
+    const data = await temporaryFolder();
+    await expect(Tidings.open({ data, policy: { leaseMs: 0 } })).rejects.toMatchObject({ field: "leaseMs" });
+    await expect(Tidings.open({ data, subscribers: [{ id: "x", types: [] }] })).rejects.toMatchObject({
+      field: "types",
+    });
+    const twice = { id: "x", types: ["a.b"] };
+    await expect(Tidings.open({ data, subscribers: [twice, twice] })).rejects.toThrow(/two have the id x/);
+  });
+});
+
+describe("notify", () => {
+  it("routes by the axes, with the defaults of the design", async () => {
+    const tidings = await openTidings();
+    expect(await tidings.notify({ content: "x" })).toMatchObject({ channel: "context", state: "PENDING" });
+    const threaded = await tidings.notify({ content: "x", thread_id: "t", target: "user" });
+    expect(threaded).toMatchObject({ channel: "floor", state: "DISPATCHED" });
+    const priorities = {
+      critical: "critical",
+      error: "high",
+      warning: "normal",
+      info: "normal",
+      debug: "low",
+    } as const;
+    for (const [severity, priority] of Object.entries(priorities)) {
+      const { id } = await tidings.notify({ content: "x", severity: severity as keyof typeof priorities });
+      expect(await tidings.read(id)).toMatchObject({ priority });
+    }
+  });
+});
+
+describe("watch", () => {
+  it("gives every entry once, in order, from where it is asked to", async () => {
+    const tidings = await openTidings();
+    for (let index = 0; index < 5; index += 1) await tidings.emit(FAILURE);
+    const stop = new AbortController();
+    const seen: JournalEntry[] = [];
+    const watching = (async () => {
+      for await (const entry of tidings.watch({ after: 2, signal: stop.signal })) {
+        seen.push(entry);
+        if (entry.seq === 305) stop.abort();
+      }
+    })();
+    await Promise.all(Array.from({ length: 300 }, () => tidings.emit(FAILURE)));
+    await watching;
+    expect(seen.map((entry) => entry.seq)).toEqual(Array.from({ length: 303 }, (_, index) => index + 3));
+  });
+
+  it("starts with what comes next, and ends when Tidings closes", async () => {
+    const data = await temporaryFolder();
+    const tidings = await Tidings.open({ data });
+    await tidings.emit(FAILURE);
+    const seen: number[] = [];
+    const watching = (async () => {
+      for await (const entry of tidings.watch()) seen.push(entry.seq);
+    })();
+    await turn();
+    await tidings.emit(FAILURE);
+    await eventually(
+      async () => seen,
+      (numbers) => numbers.length === 1,
+    );
+    await tidings.close();
+    await watching;
+    expect(seen).toEqual([2]);
+  });
+
+  it("works for a reader beside the writer", async () => {
+    const data = await temporaryFolder();
+    const writer = await openTidings({ data });
+    await writer.emit(FAILURE);
+    const reader = await openTidings({ data, mode: "read" });
+    expect(reader.writable).toBe(false);
+    const stop = new AbortController();
+    const seen: number[] = [];
+    const watching = (async () => {
+      for await (const entry of reader.watch({ after: 0, signal: stop.signal })) {
+        seen.push(entry.seq);
+        if (seen.length === 2) stop.abort();
+      }
+    })();
+    const { id } = await writer.notify({ content: "x" });
+    await watching;
+    expect(seen).toEqual([1, 2]);
+    expect(await reader.read(id)).toMatchObject({ id });
+    await expect(reader.emit(FAILURE)).rejects.toMatchObject({ code: "read_only" });
+  });
+});
+
+describe("the life of a delivery, through the library", () => {
+  it("is taken to the user by the watchdog when no agent comes, and explained", async () => {
+    const tidings = await openTidings();
+    const { id } = await tidings.notify({ content: "Tell the user", target: "user", handler: "agent", ttl_ms: 50 });
+    const escalated = await eventually(
+      () => tidings.read(id),
+      (one) => !isMiss(one) && one.state === "ESCALATED",
+    );
+    expect(escalated).toMatchObject({ channel: "inbox", reason: "deadline", lease_epoch: 1 });
+    expect(await tidings.ack({ id, revision: 1, action: "rendered" })).toMatchObject({ state: "DELIVERED" });
+    const explained = await tidings.explain(id);
+    if (isMiss(explained)) throw new Error(explained.message);
+    expect(explained.summary).toContain("DELIVERED");
+    expect(explained.story.map((line) => line.text).join("\n")).toMatch(
+      /no agent took it before its deadline[\s\S]*Acknowledged by the user \(rendered\)/,
+    );
+  });
+
+  it("lets a paused holder, whose lease ran out, change nothing (I3)", async () => {
+    const tidings = await openTidings();
+    const { id } = await tidings.notify({ content: "x", handler: "agent" });
+    const { notifications, lease } = await tidings.deliveries.claim({ lease_ms: 50 });
+    expect(notifications).toHaveLength(1);
+    const [held] = notifications;
+    if (held === undefined || lease === null) throw new Error("nothing was claimed");
+    await eventually(
+      () => tidings.read(id),
+      (one) => !isMiss(one) && one.state === "ESCALATED",
+    );
+    const item = { id, epoch: held.lease_epoch };
+    expect(await tidings.deliveries.settle([item])).toMatchObject([{ miss: "stale_lease" }]);
+    expect(await tidings.deliveries.release([item])).toMatchObject([{ miss: "stale_lease" }]);
+    expect(await tidings.deliveries.promote([item], "late")).toMatchObject([{ miss: "wrong_channel" }]);
+    expect(await tidings.deliveries.renew(lease.id)).toMatchObject({ miss: "stale_lease" });
+    expect(await tidings.read(id)).toMatchObject({ state: "ESCALATED", lease_epoch: 2 });
+  });
+
+  it("closes in order: what waits is committed, later calls are refused", async () => {
+    const data = await temporaryFolder();
+    const tidings = await Tidings.open({ data });
+    const waiting = Array.from({ length: 200 }, () => tidings.emit(FAILURE));
+    const closing = tidings.close();
+    await expect(tidings.emit(FAILURE)).rejects.toThrow(TidingsError);
+    await closing;
+    const answers = await Promise.allSettled(waiting);
+    const reopened = await openTidings({ data });
+    const answered = answers.filter((answer) => answer.status === "fulfilled");
+    expect(answered).toHaveLength(200);
+    expect((await reopened.audit()).checked.events).toBe(200);
+  });
+});
