@@ -6,6 +6,8 @@ import type { Settings } from "./settings.js";
 
 interface Described {
   readonly summary: string;
+  /** What holds without it, for the help. */
+  readonly preset?: string;
 }
 
 /** How an option is written, and what it becomes. */

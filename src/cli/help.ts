@@ -66,7 +66,9 @@ function optionHead(name: string, option: Option): string {
 }
 
 function optionWords(option: Option): string {
-  return option.kind === "choice" ? `${option.summary}: ${option.choices.join(", ")}` : option.summary;
+  const choices = option.kind === "choice" ? `: ${option.choices.join(", ")}` : "";
+  const preset = option.preset === undefined ? "" : ` (default ${option.preset})`;
+  return `${option.summary}${choices}${preset}`;
 }
 
 class Page {

@@ -14,13 +14,14 @@ const RETRY_MS = 25;
 const BEING_MADE_MS = 1_000;
 
 export const COMMON_OPTIONS = {
-  data: { kind: "text", value: "DIR", summary: `data folder (TIDINGS_DATA; default ${DEFAULT_DATA})` },
+  data: { kind: "text", value: "DIR", summary: "data folder (TIDINGS_DATA)", preset: DEFAULT_DATA },
   json: { kind: "flag", summary: "answer as JSON, one value a line" },
   "wait-ms": {
     kind: "integer",
     value: "N",
     min: 0,
-    summary: `how long to wait for another writer (default ${DEFAULT_WAIT_MS})`,
+    summary: "how long to wait for another writer",
+    preset: String(DEFAULT_WAIT_MS),
   },
   "agent-ttl-ms": {
     kind: "integer",

@@ -22,7 +22,7 @@ export const ack = defineCommand({
   ],
   options: {
     revision: { kind: "integer", value: "N", min: 1, summary: "the revision that was seen (with one ID)" },
-    action: { kind: "choice", value: "ACTION", choices: ACK_ACTIONS, summary: "what the user did; default rendered" },
+    action: { kind: "choice", value: "ACTION", choices: ACK_ACTIONS, summary: "what the user did", preset: "rendered" },
     user: { kind: "text", value: "USER", summary: "act as this user; without it, on anybody's" },
   },
   examples: [

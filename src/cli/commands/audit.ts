@@ -29,7 +29,7 @@ export const audit = defineCommand({
     const checked = `${counted(entries, "journal entry", "journal entries")}, ${counted(events, "event")}, ${counted(notifications, "notification")}`;
     if (report.ok) {
       await output.line(
-        `${output.style("green", "✔ Sound.")} ${checked}: the journal gives the ledger, field by field.`,
+        `${output.style("green", "✔ Sound.")} ${checked}: replayed, and all as it should be.`,
       );
       return code;
     }

@@ -1,6 +1,7 @@
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
+import { PROGRAM } from "../program.js";
 import { withTidings } from "../settings.js";
 import { showCard } from "../show.js";
 
@@ -13,7 +14,7 @@ export const deadList = defineCommand({
   about: ["Newest first. With --json: {notifications, next}; `next` goes into --after for the next page."],
   options: {
     user: { kind: "text", value: "USER", summary: "only this user's" },
-    limit: { kind: "integer", value: "N", min: 1, summary: `at most so many; default ${LIMIT}` },
+    limit: { kind: "integer", value: "N", min: 1, summary: "at most so many", preset: String(LIMIT) },
     after: { kind: "text", value: "CURSOR", summary: "the page after this cursor" },
   },
   examples: ["tidings dead list", "tidings dead list --user ada --json"],
@@ -35,8 +36,9 @@ export const deadList = defineCommand({
       await showCard(notification, output);
       await output.line();
     }
-    if (page.next !== null) await output.line(`More: tidings dead list --after ${page.next}${settings.dataFlag}`);
-    await output.line(`Send one again:  tidings dead redrive ID${settings.dataFlag}`);
+    if (page.next !== null)
+      await output.line(`More:            ${PROGRAM} dead list --after ${page.next}${settings.dataFlag}`);
+    await output.line(`Send one again:  ${PROGRAM} dead redrive ID${settings.dataFlag}`);
     return EXIT.ok;
   },
 });

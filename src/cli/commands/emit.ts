@@ -17,11 +17,11 @@ const SLICE = 512;
 
 const options = {
   type: { kind: "text", value: "TYPE", summary: "the type, instead of the argument" },
-  source: { kind: "text", value: "SOURCE", summary: `what reports it; default ${DEFAULT_SOURCE}` },
-  severity: { kind: "choice", value: "WORD", choices: SEVERITIES, summary: "how bad; default info" },
+  source: { kind: "text", value: "SOURCE", summary: "what reports it", preset: DEFAULT_SOURCE },
+  severity: { kind: "choice", value: "WORD", choices: SEVERITIES, summary: "how bad", preset: "info" },
   payload: { kind: "json", value: "JSON", summary: "the facts, as an object" },
   message: { kind: "text", value: "TEXT", summary: "short for the payload's `message`" },
-  user: { kind: "text", value: "USER", summary: "whose; default local" },
+  user: { kind: "text", value: "USER", summary: "whose", preset: "local" },
   thread: { kind: "text", value: "THREAD", summary: "in which conversation" },
   "dedupe-key": { kind: "text", value: "KEY", summary: "events with the same key merge for a while" },
   subject: { kind: "text", value: "SUBJECT", summary: "what it is about, for example a tool handle" },

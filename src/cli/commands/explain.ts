@@ -1,4 +1,4 @@
-import type { Explanation } from "../../delivery/explain.js";
+import type { Explanation, StoryLine } from "../../delivery/explain.js";
 import { isMiss } from "../../domain/errors.js";
 import { oneWord } from "../arguments.js";
 import { defineCommand } from "../command.js";
@@ -8,7 +8,7 @@ import { withTidings } from "../settings.js";
 import { mark, showMiss, times } from "../show.js";
 import { oneLine, wrap } from "../text.js";
 
-const WIDEST = 120;
+const WIDEST = 110;
 const TIME_COLUMNS = 12;
 
 export const explain = defineCommand({
@@ -31,8 +31,7 @@ export const explain = defineCommand({
   },
 });
 
-/** The story, each line with its time, each day with its date. */
-export async function showExplanation(explanation: Explanation, output: Output): Promise<void> {
+async function showExplanation(explanation: Explanation, output: Output): Promise<void> {
   await output.line(output.style("bold", oneLine(explanation.summary)));
   for (const notification of explanation.notifications) {
     const text = [oneLine(notification.content), times(notification)].filter((part) => part !== "").join("  ");
@@ -40,20 +39,26 @@ export async function showExplanation(explanation: Explanation, output: Output):
     await output.line(`  ${mark(notification.severity, output)} ${first}`);
     for (const line of rest) await output.line(`    ${line}`);
   }
+  await output.line();
+  await showStory(explanation.story, output, 2);
+}
+
+/** Each line with its time, each day with its date; what happened at once has its time once. */
+export async function showStory(story: readonly StoryLine[], output: Output, indent: number): Promise<void> {
+  const margin = " ".repeat(indent);
+  const hanging = " ".repeat(indent + TIME_COLUMNS + 2);
   let day = "";
   let time = "";
-  const indent = " ".repeat(2 + TIME_COLUMNS + 2);
-  for (const { at, text } of explanation.story) {
+  for (const { at, text } of story) {
     if (at.slice(0, 10) !== day) {
       day = at.slice(0, 10);
       time = "";
-      await output.line();
-      await output.line(`  ${output.style("gray", day)}`);
+      await output.line(`${margin}${output.style("gray", day)}`);
     }
-    const [first = "", ...rest] = wrap(oneLine(text), Math.min(output.width, WIDEST) - indent.length);
+    const [first = "", ...rest] = wrap(oneLine(text), Math.min(output.width, WIDEST) - hanging.length);
     const shown = at.slice(11, 11 + TIME_COLUMNS);
-    await output.line(`  ${output.style("gray", shown === time ? " ".repeat(TIME_COLUMNS) : shown)}  ${first}`);
-    for (const line of rest) await output.line(`${indent}${line}`);
+    await output.line(`${margin}${output.style("gray", shown === time ? " ".repeat(TIME_COLUMNS) : shown)}  ${first}`);
+    for (const line of rest) await output.line(`${hanging}${line}`);
     time = shown;
   }
 }

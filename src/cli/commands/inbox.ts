@@ -5,6 +5,7 @@ import type { ListAnswer, Tidings } from "../../tidings.js";
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
+import { PROGRAM } from "../program.js";
 import { withTidings } from "../settings.js";
 import { showCard } from "../show.js";
 import { counted, oneLine } from "../text.js";
@@ -20,9 +21,9 @@ export const inbox = defineCommand({
       "is unread until it is clicked or dismissed. With --json: {notifications, next}; `next` goes into --after.",
   ],
   options: {
-    user: { kind: "text", value: "USER", summary: `whose; default ${LOCAL_USER}` },
+    user: { kind: "text", value: "USER", summary: "whose", preset: LOCAL_USER },
     all: { kind: "flag", summary: "everything that was ever shown, also what was read" },
-    limit: { kind: "integer", value: "N", min: 1, summary: `at most so many; default ${LIMIT}` },
+    limit: { kind: "integer", value: "N", min: 1, summary: "at most so many", preset: String(LIMIT) },
     after: { kind: "text", value: "CURSOR", summary: "the page after this cursor" },
   },
   examples: ["tidings inbox", "tidings inbox --user ada --all --limit 20"],
@@ -57,11 +58,11 @@ export const inbox = defineCommand({
     const userFlag = values.user === undefined ? "" : ` --user ${user}`;
     const again = `${userFlag}${settings.dataFlag}`;
     if (page.next !== null && page.notifications.length >= limit)
-      await output.line(`More:             tidings inbox${all ? " --all" : ""} --after ${page.next}${again}`);
+      await output.line(`More:             ${PROGRAM} inbox${all ? " --all" : ""} --after ${page.next}${again}`);
     const [first] = page.notifications;
     const id = page.notifications.length === 1 && first !== undefined ? first.id : "ID";
-    await output.line(output.style("gray", `Done with one:    tidings ack ${id} --action dismissed${again}`));
-    await output.line(output.style("gray", `Why it is here:   tidings explain ${id}${settings.dataFlag}`));
+    await output.line(output.style("gray", `Done with one:    ${PROGRAM} ack ${id} --action dismissed${again}`));
+    await output.line(output.style("gray", `Why it is here:   ${PROGRAM} explain ${id}${settings.dataFlag}`));
     return EXIT.ok;
   },
 });

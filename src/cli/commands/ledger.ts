@@ -26,7 +26,7 @@ export const ledger = defineCommand({
     thread: { kind: "text", value: "THREAD", summary: "only this thread's" },
     channel: { kind: "choice", value: "CHANNEL", choices: CHANNELS, summary: "only on this channel" },
     state: { kind: "choice", value: "STATE", choices: STATES, summary: "only in this state" },
-    limit: { kind: "integer", value: "N", min: 1, summary: `at most so many; default ${LIMIT}, with --json all` },
+    limit: { kind: "integer", value: "N", min: 1, summary: "at most so many", preset: `${LIMIT}; with --json all` },
     after: { kind: "text", value: "CURSOR", summary: "older than this cursor, which the table ends with" },
     "all-pages": { kind: "flag", summary: "the table without an end" },
   },

@@ -11,15 +11,18 @@ import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
 import type { Output } from "../output.js";
+import { PROGRAM } from "../program.js";
 import { mark, stateWord, times } from "../show.js";
-import { oneLine, wrap } from "../text.js";
-import { showExplanation } from "./explain.js";
+import { oneLine, pad, wrap } from "../text.js";
+import { showStory } from "./explain.js";
 
 const AGENT_WAIT_MS = 700;
 const LETTER_WAIT_MS = 900;
 const POLL_MS = 40;
 const PATIENCE_MS = 10_000;
 const WIDEST = 96;
+/** As a shell counts it: 128 and the number of the signal. */
+const INTERRUPTED = 130;
 
 export const tour = defineCommand({
   name: "tour",
@@ -34,7 +37,7 @@ export const tour = defineCommand({
     const remove = () => rmSync(folder, { recursive: true, force: true });
     // Also if the reader of our words goes away, or the user has seen enough.
     process.once("exit", remove);
-    process.once("SIGINT", () => process.exit(EXIT.ok));
+    process.once("SIGINT", () => process.exit(INTERRUPTED));
     const guide = new Guide(output);
     const start = systemClock.monotonic();
     const tidings = await Tidings.open({ data: join(folder, "data") });
@@ -123,7 +126,7 @@ async function theWholeStory(tidings: Tidings, guide: Guide, notification: Notif
   await guide.chapter("Why did I get this?", "`tidings explain` tells the whole way of anything, from the journal:");
   const explanation = await tidings.explain(notification.id);
   assert(!isMiss(explanation), "what is in the ledger can be explained");
-  await guide.tell(explanation);
+  await guide.tell(explanation.story);
 }
 
 async function aDeadLetter(tidings: Tidings, guide: Guide, id: string): Promise<void> {
@@ -157,6 +160,13 @@ async function reached(tidings: Tidings, id: string, state: State): Promise<Noti
   }
   throw new Error(`notification ${id} did not become ${state} within ${PATIENCE_MS} ms`);
 }
+
+const NEXT: readonly (readonly [string, string])[] = [
+  ['emit cli.hello --message "It works"', "an event, to your inbox"],
+  ["inbox", "what you have not read"],
+  ["ledger", "everything, and where it stands"],
+  ["--help", "all commands"],
+];
 
 interface Chapter {
   title: string;
@@ -194,7 +204,7 @@ class Guide {
     const { id, state, channel, content, count, severity, reason } = notification;
     this.#chapters.at(-1)?.shown.push({ id, state, channel, content, count });
     const where = reason === null ? channel : `${channel}: ${reason}`;
-    const text = [oneLine(content), output.style("bold", times(notification))].join(" ").trimEnd();
+    const text = count > 1 ? `${oneLine(content)} ${output.style("bold", times(notification))}` : oneLine(content);
     await this.#line(
       `   ${mark(severity, output)} ${stateWord(state, output, 10)} ${text} ${output.style("gray", `· ${where}`)}`,
     );
@@ -216,8 +226,8 @@ class Guide {
     for (const line of rest) await this.#line(`                ${line}`);
   }
 
-  async tell(explanation: Parameters<typeof showExplanation>[0]): Promise<void> {
-    if (!this.#output.json) await showExplanation(explanation, this.#output);
+  async tell(story: Parameters<typeof showStory>[0]): Promise<void> {
+    if (!this.#output.json) await showStory(story, this.#output, 3);
   }
 
   async verdict(text: string): Promise<void> {
@@ -230,13 +240,10 @@ class Guide {
       await output.value({ ok: true, took_ms: Math.round(tookMs), chapters: this.#chapters });
       return;
     }
-    const command = (text: string) => output.style("cyan", text);
     await this.#line();
     await this.#line(output.style("bold", "Try it yourself"));
-    await this.#line(`   ${command('tidings emit cli.hello --message "It works"')}   an event, to your inbox`);
-    await this.#line(`   ${command("tidings inbox")}                                 what you have not read`);
-    await this.#line(`   ${command("tidings ledger")}                                everything, and where it stands`);
-    await this.#line(`   ${command("tidings --help")}                                all commands`);
+    for (const [command, words] of NEXT)
+      await this.#line(`   ${output.style("cyan", pad(`${PROGRAM} ${command}`, PROGRAM.length + 39))} ${words}`);
     await this.#line();
     await this.#line(output.style("gray", `That was ${(tookMs / 1000).toFixed(1)} s of real work.`));
   }
