@@ -125,7 +125,7 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
     const missOf = (answer: Stored | Miss) => (isMiss(answer) ? answer.miss : undefined);
 
     describe("taking events in", () => {
-      it("accepts, and says what each subscriber made of it (I6)", async () => {
+      it("accepts, and says what each subscriber made of it (I6, I14)", async () => {
         const answer = await store.accept(
           HOST,
           acceptance({}, {}, { subscriber_id: subscriberId("other"), axes: OWN_CONTEXT, filtered: true }),
