@@ -107,11 +107,8 @@ function converted(name: string, value: string, option: Exclude<Option, { kind: 
         name,
       );
     case "integer":
-      if (/^[0-9]{1,15}$/.test(value) && Number(value) >= option.min) return Number(value);
-      throw new UsageError(
-        `${name}: must be a whole number of at least ${option.min}, not ${JSON.stringify(value)}`,
-        name,
-      );
+      if (/^[0-9]{1,15}$/.test(value) && inRange(Number(value), option)) return Number(value);
+      throw new UsageError(`${name}: must be a whole number ${rangeText(option)}, not ${JSON.stringify(value)}`, name);
     case "duration": {
       const ms = parseDuration(value);
       if (ms !== undefined) return ms;
@@ -123,6 +120,16 @@ function converted(name: string, value: string, option: Exclude<Option, { kind: 
     case "json":
       return jsonObject(name, value);
   }
+}
+
+type Range = Pick<Extract<Option, { kind: "integer" }>, "min" | "max">;
+
+function inRange(value: number, { min, max = Number.POSITIVE_INFINITY }: Range): boolean {
+  return value >= min && value <= max;
+}
+
+function rangeText({ min, max }: Range): string {
+  return max === undefined ? `of at least ${min}` : `from ${min} to ${max}`;
 }
 
 function jsonObject(name: string, text: string): JsonObject {

@@ -16,7 +16,7 @@ export type Option = Described &
     | { readonly kind: "flag"; readonly short?: string }
     | { readonly kind: "text"; readonly value: string }
     | { readonly kind: "choice"; readonly value: string; readonly choices: readonly string[] }
-    | { readonly kind: "integer"; readonly value: string; readonly min: number }
+    | { readonly kind: "integer"; readonly value: string; readonly min: number; readonly max?: number }
     /** A number and a unit: `30d`; in milliseconds. */
     | { readonly kind: "duration"; readonly value: string }
     | { readonly kind: "json"; readonly value: string }

@@ -74,7 +74,8 @@ export function errorReport(error: unknown): ErrorReport {
   if (!(error instanceof TidingsError))
     return { code: "internal", message: error instanceof Error ? error.message : String(error) };
   const { code, message } = error;
-  if (error instanceof InvalidInputError) return { code, message, field: error.field, reason: error.reason };
+  if (error instanceof InvalidInputError)
+    return { code, message, ...(error.field === "" ? {} : { field: error.field }), reason: error.reason };
   if (error instanceof ConflictError) return { code, message, reason: error.reason };
   if (error instanceof UsageError && error.field !== undefined) return { code, message, field: error.field };
   return { code, message };

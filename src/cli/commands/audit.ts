@@ -28,9 +28,7 @@ export const audit = defineCommand({
     const { entries, events, notifications } = report.checked;
     const checked = `${counted(entries, "journal entry", "journal entries")}, ${counted(events, "event")}, ${counted(notifications, "notification")}`;
     if (report.ok) {
-      await output.line(
-        `${output.style("green", "✔ Sound.")} ${checked}: replayed, and all as it should be.`,
-      );
+      await output.line(`${output.style("green", "✔ Sound.")} ${checked}: replayed, and all as it should be.`);
       return code;
     }
     await output.line(`${output.style("red", `✖ ${counted(report.problems.length, "problem")}`)} in ${checked}:`);

@@ -1,3 +1,4 @@
+import { LIMITS } from "../../domain/limits.js";
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
@@ -14,7 +15,14 @@ export const deadList = defineCommand({
   about: ["Newest first. With --json: {notifications, next}; `next` goes into --after for the next page."],
   options: {
     user: { kind: "text", value: "USER", summary: "only this user's" },
-    limit: { kind: "integer", value: "N", min: 1, summary: "at most so many", preset: String(LIMIT) },
+    limit: {
+      kind: "integer",
+      value: "N",
+      min: 1,
+      max: LIMITS.listLimit,
+      summary: "at most so many",
+      preset: String(LIMIT),
+    },
     after: { kind: "text", value: "CURSOR", summary: "the page after this cursor" },
   },
   examples: ["tidings dead list", "tidings dead list --user ada --json"],

@@ -1,5 +1,6 @@
 import { isSystemChannel } from "../../domain/axes.js";
 import { LOCAL_USER } from "../../domain/ids.js";
+import { LIMITS } from "../../domain/limits.js";
 import type { NotificationView } from "../../domain/notification.js";
 import type { ListAnswer, Tidings } from "../../tidings.js";
 import { noWords } from "../arguments.js";
@@ -23,7 +24,14 @@ export const inbox = defineCommand({
   options: {
     user: { kind: "text", value: "USER", summary: "whose", preset: LOCAL_USER },
     all: { kind: "flag", summary: "everything that was ever shown, also what was read" },
-    limit: { kind: "integer", value: "N", min: 1, summary: "at most so many", preset: String(LIMIT) },
+    limit: {
+      kind: "integer",
+      value: "N",
+      min: 1,
+      max: LIMITS.listLimit,
+      summary: "at most so many",
+      preset: String(LIMIT),
+    },
     after: { kind: "text", value: "CURSOR", summary: "the page after this cursor" },
   },
   examples: ["tidings inbox", "tidings inbox --user ada --all --limit 20"],

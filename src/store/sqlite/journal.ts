@@ -8,6 +8,7 @@ import type { JournalPage } from "../contract.js";
 import type { Blocks } from "./blocks.js";
 import type { Transaction } from "./commit.js";
 import type { Connection, Statement } from "./connection.js";
+import type { Meta } from "./meta.js";
 
 interface JournalRow extends EntryRow {
   readonly body: string;
@@ -23,9 +24,10 @@ export class Journal {
   readonly #ofUser: Statement;
   readonly #last: Statement;
   readonly #blocks: Blocks;
+  readonly #pruned: { seq: number; at: number };
   #lastSeq: number;
 
-  constructor(connection: Connection, blocks: Blocks) {
+  constructor(connection: Connection, blocks: Blocks, meta: Meta) {
     this.#blocks = blocks;
     this.#insert = connection.prepare(`INSERT INTO journal (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)`);
     this.#one = connection.prepare(`SELECT ${COLUMNS} FROM journal WHERE seq = ?`);
@@ -34,15 +36,13 @@ export class Journal {
       `SELECT ${COLUMNS} FROM journal WHERE seq > ? AND seq BETWEEN ? AND ? AND user_id = ? ORDER BY seq LIMIT ?`,
     );
     this.#last = connection.prepare("SELECT seq, at FROM journal ORDER BY seq DESC LIMIT 1");
-    const pruned = connection.prepare("SELECT value FROM meta WHERE key = 'last_seq'").pluck().get() as
-      | string
-      | undefined;
-    this.#lastSeq = Math.max(this.last().seq, Number(pruned ?? 0));
+    this.#pruned = { seq: meta.number("last_seq"), at: meta.number("last_at") };
+    this.#lastSeq = Math.max(this.last().seq, this.#pruned.seq);
   }
 
   /** The newest entry that is in the database; a reader asks anew each time. */
   last(): { seq: number; at: number } {
-    return (this.#last.get() as { seq: number; at: number } | undefined) ?? { seq: 0, at: 0 };
+    return (this.#last.get() as { seq: number; at: number } | undefined) ?? this.#pruned;
   }
 
   get lastSeq(): number {

@@ -12,6 +12,7 @@ import { axesFrom, axesText } from "../codec.js";
 import type { Stored } from "../contract.js";
 import type { Blocks } from "./blocks.js";
 import type { Connection, Statement } from "./connection.js";
+import type { Meta } from "./meta.js";
 
 /** A delivery joined with its notification, as SQLite gives it, in the order of HELD_COLUMNS. */
 export type HeldRow = [
@@ -87,7 +88,7 @@ export class Ledger {
   #number: number;
 
   /** `writer`: nobody else changes the rows, so what was written last is known without asking. */
-  constructor(connection: Connection, blocks: Blocks, writer: boolean) {
+  constructor(connection: Connection, blocks: Blocks, meta: Meta, writer: boolean) {
     this.#recentMax = writer ? RECENT_MAX : 0;
     this.#blocks = blocks;
     const join = `SELECT ${HELD_COLUMNS} FROM notifications n JOIN deliveries d ON d.number = n.number`;
@@ -118,8 +119,7 @@ export class Ledger {
       .prepare("SELECT event_id FROM merged_events WHERE number = ? ORDER BY seq DESC LIMIT ?")
       .pluck();
     this.#lastNumber = connection.prepare("SELECT number FROM notifications ORDER BY number DESC LIMIT 1").pluck();
-    const pruned = connection.prepare("SELECT value FROM meta WHERE key = 'last_number'").pluck().get();
-    this.#number = Math.max((this.#lastNumber.get() as number | undefined) ?? 0, Number(pruned ?? 0));
+    this.#number = Math.max((this.#lastNumber.get() as number | undefined) ?? 0, meta.number("last_number"));
   }
 
   /** The number that the next insert will have; its id carries it. */

@@ -37,7 +37,8 @@ export class Lists {
   readonly #unread: Statement;
   readonly #dead: Statement;
   readonly #deadOfUser: Statement;
-  readonly #range: Statement;
+  readonly #rangeOfUser: Statement;
+  readonly #rangeOfThread: Statement;
   readonly #all: Statement;
   readonly #countLive: Statement;
   readonly #countUnread: Statement;
@@ -52,7 +53,8 @@ export class Lists {
     this.#unread = select("user_id = ? AND unread = 1 AND number < ?");
     this.#dead = select("state = 'FAILED' AND number < ?");
     this.#deadOfUser = select("user_id = ? AND state = 'FAILED' AND number < ?");
-    this.#range = select("number >= ? AND number <= ? AND number < ?");
+    this.#rangeOfUser = select("number >= ? AND number <= ? AND number < ? AND user_id = ?");
+    this.#rangeOfThread = select("number >= ? AND number <= ? AND number < ? AND thread_id = ?");
     this.#all = select("number < ?");
     this.#countLive = connection
       .prepare("SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE user_id = ? AND channel = ? AND live = 1 LIMIT ?)")
@@ -107,8 +109,9 @@ export class Lists {
 
   *#blocked(kind: "u" | "t", key: string, before: number): Source {
     const newest = Math.min(before - 1, this.#core.ledger.refresh());
+    const statement = kind === "u" ? this.#rangeOfUser : this.#rangeOfThread;
     for (const { from, to } of this.#core.blocks.descending(kind, key, newest))
-      yield* this.#range.all(from, to, before, CHUNK) as Row[];
+      yield* statement.all(from, to, before, key, CHUNK) as Row[];
   }
 
   counts(principal: Principal, user_id: UserId): Counts {

@@ -11,6 +11,7 @@ import type { Transaction } from "./commit.js";
 import type { Connection, Statement } from "./connection.js";
 import type { Core } from "./core.js";
 import type { Held } from "./ledger.js";
+import type { Meta } from "./meta.js";
 
 const SLICE = 256;
 
@@ -21,8 +22,7 @@ export interface PruneCursor {
 }
 
 export class Prune {
-  readonly #setMeta: Statement;
-  readonly #meta: Statement;
+  readonly #meta: Meta;
   readonly #firstAt: Statement;
   readonly #deleteEntry: Statement;
   readonly #deleteProducerId: Statement;
@@ -30,11 +30,8 @@ export class Prune {
   readonly #deleteObservations: Statement;
   readonly #staleBlocks: readonly Statement[];
 
-  constructor(connection: Connection) {
-    this.#setMeta = connection.prepare(
-      "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-    );
-    this.#meta = connection.prepare("SELECT value FROM meta WHERE key = ?").pluck();
+  constructor(connection: Connection, meta: Meta) {
+    this.#meta = meta;
     this.#firstAt = connection.prepare("SELECT seq, at FROM journal WHERE seq >= ? ORDER BY seq LIMIT 1");
     this.#deleteEntry = connection.prepare("DELETE FROM journal WHERE seq = ?");
     this.#deleteProducerId = connection.prepare(
@@ -57,7 +54,7 @@ export class Prune {
   }
 
   floorSeq(): number {
-    return Number((this.#meta.get("floor_seq") as string | undefined) ?? 1);
+    return this.#meta.number("floor_seq", 1);
   }
 
   /** The first entry that is young enough to stay; found by halving, since time never decreases along the journal. */
@@ -76,9 +73,10 @@ export class Prune {
   begin(core: Core, transaction: Transaction, cutoff: number): PruneCursor {
     const floor = this.floorFor(core, cutoff);
     transaction.wrote = true;
-    this.#setMeta.run("floor_seq", String(floor));
-    this.#setMeta.run("last_seq", String(core.journal.lastSeq));
-    this.#setMeta.run("last_number", String(core.ledger.lastNumber));
+    this.#meta.set("floor_seq", floor);
+    this.#meta.set("last_seq", core.journal.lastSeq);
+    this.#meta.set("last_at", core.journal.last().at);
+    this.#meta.set("last_number", core.ledger.lastNumber);
     return { floor, after: 0, done: { entries: 0, notifications: 0, visited: 0 } };
   }
 

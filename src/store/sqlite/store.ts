@@ -46,6 +46,7 @@ import { Leases } from "./leases.js";
 import { HELD_COLUMNS, type HeldRow, heldOf, Ledger } from "./ledger.js";
 import { Lists } from "./list.js";
 import { WriterLock } from "./lock.js";
+import { Meta } from "./meta.js";
 import { SCHEMA_VERSION } from "./migrate.js";
 import { ProducerIds } from "./producer_ids.js";
 import { Prune } from "./prune.js";
@@ -127,7 +128,8 @@ export class SqliteStore implements Store {
     this.writable = lock !== undefined;
     const ids = new IdSource();
     const blocks = new Blocks(connection);
-    const journal = new Journal(connection, blocks);
+    const meta = new Meta(connection);
+    const journal = new Journal(connection, blocks, meta);
     const core: Core = {
       connection,
       file: join(options.folder, DATABASE_FILE),
@@ -136,7 +138,7 @@ export class SqliteStore implements Store {
       blocks,
       journal,
       producerIds: new ProducerIds(connection),
-      ledger: new Ledger(connection, blocks, lock !== undefined),
+      ledger: new Ledger(connection, blocks, meta, lock !== undefined),
       dedupe: new DedupeWindows(),
       leases: new Leases(connection),
       threads: new Threads(connection),
@@ -147,8 +149,8 @@ export class SqliteStore implements Store {
     this.#sweep = new Sweep(connection);
     this.#redrives = new Redrives(connection);
     this.#lists = new Lists(core);
-    this.#prune = new Prune(connection);
-    this.journal_id = this.#openJournal();
+    this.#prune = new Prune(connection, meta);
+    this.journal_id = this.#openJournal(meta);
     if (!this.writable) return;
     core.dedupe.rebuild(connection, this.#clock.now());
     this.#queue = new CommitQueue(connection, core.file, {
@@ -159,13 +161,10 @@ export class SqliteStore implements Store {
     });
   }
 
-  #openJournal(): JournalId {
-    if (this.writable)
-      this.#connection
-        .prepare("INSERT OR IGNORE INTO meta (key, value) VALUES ('journal_id', ?)")
-        .run(this.#core.ids.random(this.#clock.now()));
-    const id = this.#connection.prepare("SELECT value FROM meta WHERE key = 'journal_id'").pluck().get();
-    return journalId(String(id));
+  #openJournal(meta: Meta): JournalId {
+    if (this.writable && meta.text("journal_id") === undefined)
+      meta.set("journal_id", this.#core.ids.random(this.#clock.now()));
+    return journalId(meta.text("journal_id") ?? "");
   }
 
   #begun(transaction: Transaction): void {
