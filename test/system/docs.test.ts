@@ -1,0 +1,85 @@
+/** What the documents show is run as it stands: every block of JavaScript, and the README's commands. */
+import { execFile } from "node:child_process";
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { temporaryFolder } from "../support/folder.js";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const run = promisify(execFile);
+
+function blocks(file: string, language: string): string[] {
+  const text = readFileSync(join(ROOT, file), "utf8");
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, "gm"))].map(([, code]) => code ?? "");
+}
+
+/** A project that has installed the package, as npm would lay it out. */
+async function project(): Promise<string> {
+  const folder = await temporaryFolder();
+  mkdirSync(join(folder, "node_modules/.bin"), { recursive: true });
+  symlinkSync(ROOT, join(folder, "node_modules/tidings"));
+  const main = join(ROOT, "dist/cli/main.js");
+  chmodSync(main, 0o755);
+  symlinkSync(main, join(folder, "node_modules/.bin/tidings"));
+  writeFileSync(join(folder, "package.json"), '{"type":"module"}');
+  return folder;
+}
+
+async function runScript(code: string): Promise<string> {
+  const folder = await project();
+  writeFileSync(join(folder, "example.js"), code);
+  const { stdout } = await run(process.execPath, ["example.js"], { cwd: folder });
+  return stdout;
+}
+
+describe("the README", () => {
+  it("has a five-line example that prints what it says", async () => {
+    const [example, ...more] = blocks("README.md", "js");
+    expect(more).toEqual([]);
+    expect(await runScript(example ?? "")).toBe(
+      "DISPATCHED budget.token.exceeded (from budgets): 50,000 tokens used\n",
+    );
+  });
+
+  it("has commands that tell one story", async () => {
+    const block = blocks("README.md", "sh").find((one) => one.includes("tidings emit"));
+    const lines = (block ?? "").split("\n").flatMap((line) => {
+      const command = line.replace(/ +#.*/, "").trim();
+      return command === "" ? [] : [command];
+    });
+    expect(lines.length).toBeGreaterThan(4);
+    const folder = await project();
+    const env = { ...process.env, PATH: `${join(folder, "node_modules/.bin")}:${process.env["PATH"]}`, NO_COLOR: "1" };
+    const shell = async (command: string) => (await run("sh", ["-c", command], { cwd: folder, env })).stdout;
+    const told: string[] = [];
+    for (const line of lines) {
+      const { notifications } = JSON.parse(await shell("tidings inbox --all --json"));
+      told.push(await shell(line.replace("npx ", "").replace("ID", notifications[0]?.id ?? "ID")));
+    }
+    const [, inbox, , explained] = told;
+    expect(inbox).toContain("The deploy is through");
+    expect(explained).toContain("Acknowledged by the user");
+  });
+});
+
+describe("the guide", () => {
+  const examples = blocks("docs/GUIDE.md", "js");
+
+  it("has examples", () => {
+    expect(examples.length).toBeGreaterThanOrEqual(2);
+  });
+
+  it("shows the library at work", async () => {
+    const shown = await runScript(examples[0] ?? "");
+    expect(shown).toContain("accepted [ 'tool_failure: queued on context' ]");
+    expect(shown).toContain("The deploy is through: DELIVERED");
+    expect(shown).toContain("Acknowledged by the user (clicked).");
+    expect(shown.trimEnd().endsWith("true")).toBe(true);
+  });
+
+  it("shows an agent claim and settle", async () => {
+    expect(await runScript(examples[1] ?? "")).toBe("turn 7 1\n");
+  });
+});
