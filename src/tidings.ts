@@ -358,9 +358,9 @@ export class Tidings extends TidingsView {
     return new TidingsView(this.shared, userPrincipal(userId(parseInput(wordSchema(LIMITS.idChars), user_id))));
   }
 
-  /** Checks every guarantee over the whole store. */
+  /** Checks every guarantee over the whole store, as it is at this moment; others go on meanwhile. */
   audit(onProgress?: (what: string, done: number) => void): Promise<AuditReport> {
-    return audit(this.shared.store, onProgress);
+    return this.shared.store.snapshot((moment) => audit(moment, onProgress));
   }
 
   /** Removes settled history older than this; dead letters, live items and open threads stay. */

@@ -1,9 +1,10 @@
 /** From the words of the command line to a command and its checked values. */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import type { JsonObject } from "../domain/json.js";
-import type { Command, Option, Options } from "./command.js";
+import type { Command } from "./command.js";
 import { UsageError } from "./exit.js";
 import { didYouMean } from "./nearest.js";
+import type { Option, Options } from "./options.js";
 import { COMMON_OPTIONS } from "./settings.js";
 import { parseDuration } from "./text.js";
 
@@ -148,7 +149,8 @@ function jsonObject(name: string, text: string): JsonObject {
 export function oneWord(words: readonly string[], what: string): string {
   const [word, extra] = words;
   if (word === undefined) throw new UsageError(`${what} is missing`, what);
-  if (extra !== undefined) throw new UsageError(`unexpected ${JSON.stringify(extra)}; quote a text with spaces`, what);
+  if (extra !== undefined)
+    throw new UsageError(`unexpected ${JSON.stringify(extra)}: there is one ${what}; quote it if it has spaces`, what);
   return word;
 }
 

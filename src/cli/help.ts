@@ -1,12 +1,13 @@
-import type { Command, Option, Options } from "./command.js";
+import type { Command } from "./command.js";
 import { EXIT_MEANINGS } from "./exit.js";
+import type { Option, Options } from "./options.js";
 import type { Output } from "./output.js";
 import { COMMON_OPTIONS } from "./settings.js";
 import { pad, wrap } from "./text.js";
 import { VERSION } from "./version.js";
 
 const WIDEST = 100;
-const SAMPLE_DATA = [
+const ABOUT = [
   "Something happens while nobody is looking. Tidings tells the right party, the agent or its user, once, in the " +
     "right place, at the right moment, and loses nothing.",
 ];
@@ -15,7 +16,7 @@ const SAMPLE_DATA = [
 export async function showHelp(commands: readonly Command[], output: Output): Promise<void> {
   const page = new Page(output);
   page.title(`tidings ${VERSION}`, "the notification plane for AI agents");
-  page.paragraphs(SAMPLE_DATA);
+  page.paragraphs(ABOUT);
   page.heading("Usage");
   page.row("tidings COMMAND [options]", "");
   page.heading("Commands");
@@ -67,8 +68,9 @@ function optionHead(name: string, option: Option): string {
 
 function optionWords(option: Option): string {
   const choices = option.kind === "choice" ? `: ${option.choices.join(", ")}` : "";
-  const preset = option.preset === undefined ? "" : ` (default ${option.preset})`;
-  return `${option.summary}${choices}${preset}`;
+  const notes = [option.env, option.preset === undefined ? undefined : `default ${option.preset}`];
+  const said = notes.filter((note) => note !== undefined).join(", ");
+  return `${option.summary}${choices}${said === "" ? "" : ` (${said})`}`;
 }
 
 class Page {

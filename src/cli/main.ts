@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 /** The command line: finds the command, runs it, and turns what went wrong into words and an exit code. */
 import { parseLine, valuesOf } from "./arguments.js";
-import type { Command, Options, Values } from "./command.js";
+import type { Command } from "./command.js";
 import { COMMANDS } from "./commands.js";
 import { EXIT, type ExitCode, errorReport, exitCodeOf, UsageError } from "./exit.js";
 import { showCommandHelp, showGroup, showHelp } from "./help.js";
 import { didYouMean } from "./nearest.js";
+import type { Options, Values } from "./options.js";
 import { Output } from "./output.js";
 import { COMMON_OPTIONS, settingsOf } from "./settings.js";
 import { oneLine } from "./text.js";

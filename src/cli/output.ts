@@ -5,6 +5,7 @@ import { systemClock } from "../platform/clock.js";
 export type Style = Parameters<typeof styleText>[0];
 
 const NARROWEST = 40;
+const USUAL = 80;
 const PROGRESS_MS = 100;
 
 /** Where a command speaks: answers on stdout, in words or as JSON; progress and remarks on stderr. */
@@ -18,8 +19,13 @@ export class Output {
   constructor(json: boolean) {
     const { stdout, env } = process;
     this.json = json;
-    this.width = stdout.isTTY ? Math.max(NARROWEST, stdout.columns) : Number.POSITIVE_INFINITY;
+    this.width = stdout.isTTY ? Math.max(NARROWEST, stdout.columns || USUAL) : Number.POSITIVE_INFINITY;
     this.#colour = stdout.isTTY === true && (env["NO_COLOR"] ?? "") === "";
+  }
+
+  /** For text that is read: no wider than is pleasant in a terminal, and unbroken in a pipe. */
+  columns(most: number): number {
+    return Number.isFinite(this.width) ? Math.min(this.width, most) : this.width;
   }
 
   style(style: Style, text: string): string {

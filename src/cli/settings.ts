@@ -4,8 +4,8 @@ import type { DeliveryPolicy } from "../domain/policy.js";
 import { systemClock } from "../platform/clock.js";
 import { pause } from "../platform/timers.js";
 import { type OpenOptions, Tidings } from "../tidings.js";
-import type { Values } from "./command.js";
 import { UsageError } from "./exit.js";
+import type { Values } from "./options.js";
 
 const DEFAULT_DATA = ".tidings";
 const DEFAULT_WAIT_MS = 5_000;
@@ -14,7 +14,7 @@ const RETRY_MS = 25;
 const BEING_MADE_MS = 1_000;
 
 export const COMMON_OPTIONS = {
-  data: { kind: "text", value: "DIR", summary: "data folder (TIDINGS_DATA)", preset: DEFAULT_DATA },
+  data: { kind: "text", value: "DIR", summary: "data folder", env: "TIDINGS_DATA", preset: DEFAULT_DATA },
   json: { kind: "flag", summary: "answer as JSON, one value a line" },
   "wait-ms": {
     kind: "integer",
@@ -27,31 +27,36 @@ export const COMMON_OPTIONS = {
     kind: "integer",
     value: "N",
     min: 1,
-    summary: "how long an agent's item waits before it goes to the user (TIDINGS_AGENT_TTL_MS)",
+    summary: "how long an agent's item waits before it goes to the user",
+    env: "TIDINGS_AGENT_TTL_MS",
   },
   "context-ttl-ms": {
     kind: "integer",
     value: "N",
     min: 1,
-    summary: "how long passive context waits for its agent (TIDINGS_CONTEXT_TTL_MS)",
+    summary: "how long passive context waits for its agent",
+    env: "TIDINGS_CONTEXT_TTL_MS",
   },
   "system-ttl-ms": {
     kind: "integer",
     value: "N",
     min: 1,
-    summary: "how long a shown item waits before it is a dead letter (TIDINGS_SYSTEM_TTL_MS)",
+    summary: "how long a shown item waits before it is a dead letter",
+    env: "TIDINGS_SYSTEM_TTL_MS",
   },
   "lease-ms": {
     kind: "integer",
     value: "N",
     min: 1,
-    summary: "how long a claim holds without renewal (TIDINGS_LEASE_MS)",
+    summary: "how long a claim holds without renewal",
+    env: "TIDINGS_LEASE_MS",
   },
   "bytes-max": {
     kind: "integer",
     value: "N",
     min: 1,
-    summary: "upper bound of the database file (TIDINGS_BYTES_MAX)",
+    summary: "upper bound of the database file",
+    env: "TIDINGS_BYTES_MAX",
   },
   help: { kind: "flag", short: "h", summary: "show the help" },
 } as const;
@@ -99,7 +104,8 @@ function positive(env: NodeJS.ProcessEnv, name: string): number | undefined {
   return Number(value);
 }
 
-function shellWord(text: string): string {
+/** As a shell takes it for one word. */
+export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 

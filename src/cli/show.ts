@@ -49,7 +49,7 @@ export function ageOf(at: string): string {
 /** A notification as its reader sees it: the words, and under them what they are about. */
 export async function showCard(notification: NotificationView, output: Output): Promise<void> {
   const { severity, state, channel, revision, reason, source, thread_id } = notification;
-  const width = Math.min(output.width, TEXT_WIDTH_MAX) - 4;
+  const width = output.columns(TEXT_WIDTH_MAX) - 4;
   const text = [notification.content, times(notification)].filter((part) => part !== "").join("  ");
   const lines = text.split(/\r?\n/).flatMap((line) => wrap(oneLine(line), width));
   const shown = lines.slice(0, TEXT_LINES_MAX);
@@ -75,7 +75,10 @@ const STATE_COLUMNS = 10;
 const CHANNEL_COLUMNS = 7;
 const ID_COLUMNS = 36;
 const USER_COLUMNS_MAX = 16;
-const CONTENT_COLUMNS_MIN = 16;
+/** With less room than this, ids get lines of their own. */
+const CONTENT_COLUMNS_GOOD = 24;
+const CONTENT_COLUMNS_MIN = 4;
+const MARK_COLUMNS = 2;
 const GAP = "  ";
 
 /** The ledger as a table that fits the terminal; the content takes what is left. */
@@ -83,17 +86,19 @@ export class Table {
   readonly #output: Output;
   readonly #userColumns: number;
   readonly #contentColumns: number;
+  readonly #idBelow: boolean;
 
-  /** The users of the first rows decide how wide their column is; 0 for none. */
+  /** The users of the first rows decide how wide their column is; without users there is none. */
   constructor(output: Output, users: readonly string[]) {
     this.#output = output;
     this.#userColumns =
       users.length === 0 ? 0 : Math.min(USER_COLUMNS_MAX, Math.max(4, ...users.map((user) => widthOf(user))));
-    const others = [AGE_COLUMNS, STATE_COLUMNS, CHANNEL_COLUMNS, 1, ID_COLUMNS, this.#userColumns].filter(
-      (columns) => columns > 0,
-    );
-    const taken = others.reduce((sum, columns) => sum + columns + GAP.length, 0) - 1;
-    this.#contentColumns = Math.max(CONTENT_COLUMNS_MIN, output.width - taken);
+    const before = [AGE_COLUMNS, STATE_COLUMNS, CHANNEL_COLUMNS, this.#userColumns].filter((columns) => columns > 0);
+    const taken = before.reduce((sum, columns) => sum + columns + GAP.length, 0);
+    const left = output.width - taken - MARK_COLUMNS;
+    const besideId = left - ID_COLUMNS - GAP.length;
+    this.#idBelow = besideId < CONTENT_COLUMNS_GOOD;
+    this.#contentColumns = Math.max(CONTENT_COLUMNS_MIN, this.#idBelow ? left : besideId);
   }
 
   header(): Promise<void> {
@@ -102,15 +107,16 @@ export class Table {
       pad("STATE", STATE_COLUMNS),
       pad("CHANNEL", CHANNEL_COLUMNS),
       ...(this.#userColumns === 0 ? [] : [pad("USER", this.#userColumns)]),
-      pad("ID", ID_COLUMNS),
+      ...(this.#idBelow ? [] : [pad("ID", ID_COLUMNS)]),
       "  CONTENT",
     ];
     return this.#output.line(this.#output.style("gray", cells.join(GAP)));
   }
 
-  row(notification: NotificationView): Promise<void> {
-    const { id, state, channel, user_id, severity } = notification;
+  async row(notification: NotificationView): Promise<void> {
+    const { state, channel, user_id, severity } = notification;
     const output = this.#output;
+    const id = output.style("gray", notification.id);
     const suffix = notification.count > 1 ? ` ×${notification.count}` : "";
     const content = cut(oneLine(notification.content), this.#contentColumns - suffix.length) + suffix;
     const cells = [
@@ -118,10 +124,11 @@ export class Table {
       stateWord(state, output, STATE_COLUMNS),
       pad(channel, CHANNEL_COLUMNS),
       ...(this.#userColumns === 0 ? [] : [pad(cut(oneLine(user_id), this.#userColumns), this.#userColumns)]),
-      output.style("gray", id),
+      ...(this.#idBelow ? [] : [id]),
       `${mark(severity, output)} ${content}`,
     ];
-    return output.line(cells.join(GAP));
+    await output.line(cells.join(GAP));
+    if (this.#idBelow) await output.line(`${" ".repeat(AGE_COLUMNS)}${GAP}${id}`);
   }
 }
 

@@ -146,6 +146,7 @@ export interface StoreFacts {
   readonly floor_seq: number;
   readonly last_seq: number;
   readonly synchronous: string;
+  readonly journal_mode: string;
   readonly bytes: number;
 }
 
@@ -183,6 +184,11 @@ export interface Store {
   /** Called after each commit, with the newest `seq`. Also tells a reader of another process's commits. */
   onCommit(listener: (lastSeq: number) => void): () => void;
 
+  /**
+   * Runs `read` on this moment of the store, as if nobody wrote meanwhile; everybody goes on writing. What it is given
+   * is over when `read` is.
+   */
+  snapshot<Value>(read: (moment: Store) => Promise<Value>): Promise<Value>;
   /** The ledger by number, for `audit`. */
   ledger(afterNumber: number, limit: number): Promise<readonly (Kept & { number: number; last_seq: number })[]>;
   threads(after: ThreadId | null, limit: number): Promise<readonly Thread[]>;

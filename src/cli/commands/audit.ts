@@ -1,7 +1,7 @@
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
-import { withTidings } from "../settings.js";
+import { withReader } from "../settings.js";
 import { counted, oneLine } from "../text.js";
 
 export const audit = defineCommand({
@@ -17,7 +17,7 @@ export const audit = defineCommand({
   async run({ words, settings, output }) {
     noWords(words);
     const progress = output.progress();
-    const report = await withTidings(settings, "read", (tidings) =>
+    const report = await withReader(settings, (tidings) =>
       tidings.audit((what, done) => progress.show(`checked ${done} ${what}`)),
     ).finally(() => progress.end());
     const code = report.ok ? EXIT.ok : EXIT.problem;
@@ -28,7 +28,8 @@ export const audit = defineCommand({
     const { entries, events, notifications } = report.checked;
     const checked = `${counted(entries, "journal entry", "journal entries")}, ${counted(events, "event")}, ${counted(notifications, "notification")}`;
     if (report.ok) {
-      await output.line(`${output.style("green", "✔ Sound.")} ${checked}: replayed, and all as it should be.`);
+      await output.line(`${output.style("green", "✔ Sound:")} ${checked}.`);
+      await output.line("  Replaying the journal gives the ledger, field by field.");
       return code;
     }
     await output.line(`${output.style("red", `✖ ${counted(report.problems.length, "problem")}`)} in ${checked}:`);

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readFileSync, readSync, statfsSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { StoreError } from "../../domain/errors.js";
 import type { StoreFacts } from "../../store/contract.js";
@@ -42,7 +42,7 @@ export const doctor = defineCommand({
     const checks: Check[] = [
       nodeCheck(),
       { name: "tidings", level: "ok", detail: VERSION },
-      ...storeChecks(store, data),
+      ...storeChecks(store),
       ...permissionChecks(data),
       spaceCheck(space),
     ];
@@ -50,7 +50,7 @@ export const doctor = defineCommand({
     if (output.json) {
       const facts = "facts" in store ? { ...store.facts, writer_pid: store.writerPid } : {};
       const versions = { node: process.version, tidings: VERSION };
-      await output.value({ ok, ...versions, data, ...facts, ...onDisk(data), free_bytes: space, checks });
+      await output.value({ ok, ...versions, data, ...facts, free_bytes: space, checks });
     } else {
       await output.line(`${output.style("bold", "tidings doctor")} on ${oneLine(data)}`);
       await output.line();
@@ -113,12 +113,12 @@ function nodeCheck(): Check {
   return { name: "node", level: enough ? "ok" : "problem", detail };
 }
 
-function storeChecks(store: Inside, data: string): Check[] {
+function storeChecks(store: Inside): Check[] {
   if ("error" in store)
     return [{ name: "store", level: "problem", detail: `${store.error.code}: ${store.error.message}` }];
   const { facts, writable, writerPid } = store;
   const durable = facts.synchronous === "FULL";
-  const { journal_mode } = onDisk(data);
+  const { journal_mode } = facts;
   const holder = writerPid === null ? "another process" : `process ${writerPid}`;
   return [
     { name: facts.engine, level: "ok", detail: facts.engine_version },
@@ -143,25 +143,6 @@ function storeChecks(store: Inside, data: string): Check[] {
     },
     { name: "size", level: "ok", detail: size(facts.bytes) },
   ];
-}
-
-/**
- * What the file itself says, read only when this process has closed it: closing any handle on a file drops all
- * locks that the process has on it. Bytes 18 and 19 of a SQLite file are 2 in WAL mode.
- */
-function onDisk(data: string): { journal_mode: "wal" | "rollback" | "unknown" } {
-  try {
-    const handle = openSync(join(data, DATABASE), "r");
-    try {
-      const header = Buffer.alloc(20);
-      if (readSync(handle, header, 0, header.length, 0) < header.length) return { journal_mode: "unknown" };
-      return { journal_mode: header[18] === 2 && header[19] === 2 ? "wal" : "rollback" };
-    } finally {
-      closeSync(handle);
-    }
-  } catch {
-    return { journal_mode: "unknown" };
-  }
 }
 
 function permissionChecks(data: string): Check[] {

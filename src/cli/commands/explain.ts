@@ -32,10 +32,11 @@ export const explain = defineCommand({
 });
 
 async function showExplanation(explanation: Explanation, output: Output): Promise<void> {
-  await output.line(output.style("bold", oneLine(explanation.summary)));
+  for (const line of wrap(oneLine(explanation.summary), output.columns(WIDEST)))
+    await output.line(output.style("bold", line));
   for (const notification of explanation.notifications) {
     const text = [oneLine(notification.content), times(notification)].filter((part) => part !== "").join("  ");
-    const [first = "", ...rest] = wrap(text, Math.min(output.width, WIDEST) - 4);
+    const [first = "", ...rest] = wrap(text, output.columns(WIDEST) - 4);
     await output.line(`  ${mark(notification.severity, output)} ${first}`);
     for (const line of rest) await output.line(`    ${line}`);
   }
@@ -55,7 +56,7 @@ export async function showStory(story: readonly StoryLine[], output: Output, ind
       time = "";
       await output.line(`${margin}${output.style("gray", day)}`);
     }
-    const [first = "", ...rest] = wrap(oneLine(text), Math.min(output.width, WIDEST) - hanging.length);
+    const [first = "", ...rest] = wrap(oneLine(text), output.columns(WIDEST) - hanging.length);
     const shown = at.slice(11, 11 + TIME_COLUMNS);
     await output.line(`${margin}${output.style("gray", shown === time ? " ".repeat(TIME_COLUMNS) : shown)}  ${first}`);
     for (const line of rest) await output.line(`${hanging}${line}`);

@@ -7,7 +7,7 @@ import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
 import { PROGRAM } from "../program.js";
-import { withTidings } from "../settings.js";
+import { shellWord, withTidings } from "../settings.js";
 import { showCard } from "../show.js";
 import { counted, oneLine } from "../text.js";
 
@@ -63,7 +63,7 @@ export const inbox = defineCommand({
       await showCard(notification, output);
       await output.line();
     }
-    const userFlag = values.user === undefined ? "" : ` --user ${user}`;
+    const userFlag = values.user === undefined ? "" : ` --user ${shellWord(user)}`;
     const again = `${userFlag}${settings.dataFlag}`;
     if (page.next !== null && page.notifications.length >= limit)
       await output.line(`More:             ${PROGRAM} inbox${all ? " --all" : ""} --after ${page.next}${again}`);

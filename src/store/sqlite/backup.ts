@@ -56,13 +56,13 @@ export async function backupTo(
  * Puts a backup in the place of a data folder's database. The journal gets a new id: its later history is another
  * than the one that clients may have seen. What was there is kept beside it as `tidings.db.old`.
  */
-export async function restoreFrom(file: string, folder: string, replace: boolean): Promise<JournalId> {
+export async function restoreFrom(file: string, folder: string, replace: boolean, waitMs: number): Promise<JournalId> {
   const source = resolve(file);
   const target = join(folder, DATABASE_FILE);
   try {
     if (!existsSync(source)) throw new InvalidInputError("file", `${source} does not exist`);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const lock = await WriterLock.acquire(folder, 0);
+    const lock = await WriterLock.acquire(folder, waitMs);
     try {
       if (existsSync(target) && !replace)
         throw new InvalidInputError("data", `${folder} holds a database; say --replace to put the backup in its place`);

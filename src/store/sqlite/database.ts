@@ -1,9 +1,10 @@
-import { chmodSync, closeSync, mkdirSync, openSync } from "node:fs";
+import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { assert, StoreError } from "../../domain/errors.js";
 import { APPLICATION_ID, type Connection } from "./connection.js";
 import { storeError } from "./failure.js";
+import { createPrivate } from "./files.js";
 import { migrate, SCHEMA_VERSION } from "./migrate.js";
 
 export const DATABASE_FILE = "tidings.db";
@@ -39,7 +40,7 @@ export function openDatabase(folder: string, options: OpenOptions): Connection {
 
 function prepareFolder(folder: string, file: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  closeSync(openSync(file, "a", 0o600));
+  createPrivate(file);
   chmodSync(file, 0o600);
 }
 

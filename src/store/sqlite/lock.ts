@@ -1,9 +1,10 @@
-import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { StoreError } from "../../domain/errors.js";
 import { pause } from "../../platform/timers.js";
 import { isBusy, storeError } from "./failure.js";
+import { createPrivate } from "./files.js";
 
 const LOCK_FILE = "writer.lock";
 const PID_FILE = "writer.pid";
@@ -34,7 +35,7 @@ export class WriterLock {
     const file = join(folder, LOCK_FILE);
     let connection: Database.Database | undefined;
     try {
-      closeSync(openSync(file, "a", 0o600));
+      createPrivate(file);
       connection = new Database(file, { timeout: 0 });
       connection.exec("BEGIN EXCLUSIVE");
       writeFileSync(join(folder, PID_FILE), String(process.pid), { mode: 0o600 });

@@ -110,6 +110,7 @@ export class SqliteStore implements Store {
   readonly writable: boolean;
   readonly #connection: Connection;
   readonly #lock: WriterLock | undefined;
+  readonly #options: SqliteOptions;
   readonly #core: Core;
   readonly #clock: JournalClock;
   readonly #queue: CommitQueue | undefined;
@@ -125,6 +126,7 @@ export class SqliteStore implements Store {
   constructor(connection: Connection, lock: WriterLock | undefined, options: SqliteOptions) {
     this.#connection = connection;
     this.#lock = lock;
+    this.#options = options;
     this.writable = lock !== undefined;
     const ids = new IdSource();
     const blocks = new Blocks(connection);
@@ -164,7 +166,10 @@ export class SqliteStore implements Store {
   #openJournal(meta: Meta): JournalId {
     if (this.writable && meta.text("journal_id") === undefined)
       meta.set("journal_id", this.#core.ids.random(this.#clock.now()));
-    return journalId(meta.text("journal_id") ?? "");
+    const id = meta.text("journal_id");
+    if (id === undefined)
+      throw new StoreError("store_busy", `${this.#core.file} is just being made by another process; try again.`);
+    return journalId(id);
   }
 
   #begun(transaction: Transaction): void {
@@ -397,6 +402,7 @@ export class SqliteStore implements Store {
         floor_seq: this.#prune.floorSeq(),
         last_seq: core.journal.refresh(),
         synchronous: this.writable ? (SYNCHRONOUS[simple("synchronous")] ?? "unknown") : "reader",
+        journal_mode: String(this.#connection.pragma("journal_mode", { simple: true })),
         bytes: simple("page_count") * simple("page_size"),
       };
     });
@@ -418,8 +424,26 @@ export class SqliteStore implements Store {
     return cursor.done;
   }
 
+  /** From a snapshot: SQLite would begin anew with every commit of another process. */
   backup(file: string, onProgress?: (done: number, total: number) => void): Promise<void> {
-    return this.#read(() => backupTo(this.#connection, file, onProgress)).then((copied) => copied);
+    return this.#atThisMoment((connection) => backupTo(connection, file, onProgress));
+  }
+
+  snapshot<Value>(read: (moment: Store) => Promise<Value>): Promise<Value> {
+    return this.#atThisMoment((connection) => read(new SqliteStore(connection, undefined, this.#options)));
+  }
+
+  /** A connection of its own in a read transaction; ends when `use` does. */
+  async #atThisMoment<Value>(use: (connection: Connection) => Promise<Value>): Promise<Value> {
+    const connection = await this.#read(() => openDatabase(this.#options.folder, { readonly: true }));
+    try {
+      connection.exec("BEGIN");
+      // The transaction begins with its first read.
+      connection.prepare("SELECT count(*) FROM meta").get();
+      return await use(connection);
+    } finally {
+      connection.close();
+    }
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,285 @@
+/**
+ * Costs do not grow with history: no query of the product reads more of a table than it answers. Every statement that
+ * the store prepares while it is used is recorded, and SQLite is asked for its plan.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Axes } from "../../domain/axes.js";
+import { CHANNELS } from "../../domain/axes.js";
+import { isMiss } from "../../domain/errors.js";
+import { threadId, userId } from "../../domain/ids.js";
+import type { Operation } from "../../domain/journal.js";
+import { DEFAULT_POLICY } from "../../domain/policy.js";
+import { HOST, userPrincipal } from "../../domain/principal.js";
+import type { Command } from "../../domain/reducer.js";
+import { STATES } from "../../domain/transitions.js";
+import { ManualClock } from "../../platform/manual_clock.js";
+import type { Claim, ListFilter, Stored } from "../contract.js";
+import { acceptance } from "../contract.suite.js";
+import { restoreFrom } from "./backup.js";
+import { DATABASE_FILE } from "./database.js";
+import { openSqliteStore, type SqliteStore } from "./store.js";
+
+const DAY_MS = 86_400_000;
+const ALICE = userId("alice");
+const THREAD = threadId("one");
+const CLOSED = threadId("two");
+
+const INBOX: Axes = { address: "user", target: "user", handler: "system" };
+const FLOOR: Axes = { address: "session", target: "user", handler: "system" };
+const NARRATE: Axes = { address: "session", target: "user", handler: "agent" };
+const CONTEXT: Axes = { address: "session", target: "agent", handler: "system" };
+const OWN_DECIDE: Axes = { address: "user", target: "agent", handler: "agent" };
+
+/** Runs `use` and answers every statement that was prepared meanwhile. Watches; changes nothing. */
+async function recorded(use: () => Promise<void>): Promise<Set<string>> {
+  const statements = new Set<string>();
+  const prototype = Database.prototype as { prepare: Database.Database["prepare"] };
+  const { prepare } = prototype;
+  prototype.prepare = function (this: Database.Database, sql: string) {
+    statements.add(sql.replace(/\s+/g, " ").trim());
+    return prepare.call(this, sql);
+  } as Database.Database["prepare"];
+  try {
+    await use();
+  } finally {
+    prototype.prepare = prepare;
+  }
+  return statements;
+}
+
+/** Uses everything that a store can do. Apart from `audit`, which reads everything: that is what it is for. */
+async function useAll(folder: string): Promise<void> {
+  const clock = new ManualClock(Date.UTC(2026, 0, 3));
+  const options = { folder, policy: DEFAULT_POLICY, clock, waitMs: 0 };
+  const store = await openSqliteStore({ ...options, mode: "write" });
+  const put = async (event: Parameters<typeof acceptance>[0], axes: Axes): Promise<Stored> => {
+    const { matches } = await store.accept(HOST, acceptance({ user_id: ALICE, ...event }, { axes }));
+    const [match] = matches;
+    if (match === undefined) throw new Error("nothing was made of the event");
+    return match.stored;
+  };
+  const run = (one: Stored, command: Command, operation: Operation) =>
+    store.command(HOST, { id: one.delivery.id, command, operation });
+  const claim = (limit: number): Promise<Claim> =>
+    store.claim(HOST, { user_id: ALICE, thread_id: THREAD, limit, owner: "agent", lease_ms: 60_000 });
+
+  // Enough for several blocks.
+  await store.acceptMany(
+    HOST,
+    Array.from({ length: 600 }, () => acceptance({ user_id: ALICE }, { axes: INBOX })),
+  );
+  await store.startThread(HOST, ALICE, THREAD);
+  await store.startThread(HOST, ALICE, CLOSED);
+
+  // Accepted, again, and merged.
+  const shown = await put({ producer_id: "p1" }, INBOX);
+  await put({ producer_id: "p1" }, INBOX);
+  const merged = await put({ dedupe_key: "k", thread_id: THREAD }, CONTEXT);
+  await store.accept(
+    HOST,
+    acceptance({ user_id: ALICE, dedupe_key: "k", thread_id: THREAD }, { axes: CONTEXT, content: "other words" }),
+  );
+
+  // By the user.
+  await run(shown, { column: "ack", revision: 1, action: "rendered" }, "ack");
+  await run(shown, { column: "ack", revision: 1, action: "clicked" }, "ack");
+
+  // By the agent.
+  for (const axes of [NARRATE, NARRATE, NARRATE, CONTEXT]) await put({ thread_id: THREAD, subject: "handle#1" }, axes);
+  await put({}, OWN_DECIDE);
+  const { lease, claimed } = await claim(4);
+  if (lease === null) throw new Error("nothing was claimed");
+  await store.renew(HOST, lease.id, 120_000);
+  const columns: readonly ((epoch: number) => [Command, Operation])[] = [
+    (epoch) => [{ column: "settle", epoch }, "settle"],
+    (epoch) => [{ column: "release", epoch }, "release"],
+    (epoch) => [{ column: "escalate", epoch, reason: "promoted", note: "mail" }, "escalate"],
+  ];
+  for (const [index, column] of columns.entries()) {
+    const held = claimed[index];
+    if (held === undefined) throw new Error("too little was claimed");
+    expect(isMiss(await run(held, ...column(held.delivery.lease_epoch)))).toBe(false);
+  }
+  await store.claim(HOST, { user_id: ALICE, ids: [merged.delivery.id], limit: 1, owner: "agent", lease_ms: 1_000 });
+  await store.observe(userPrincipal(ALICE), THREAD, "handle#1");
+  for (const axes of [FLOOR, NARRATE, CONTEXT]) await put({ thread_id: CLOSED }, axes);
+  await store.closeThread(HOST, CLOSED);
+
+  // Dead letters: nobody looks for a week.
+  clock.advance(8 * DAY_MS);
+  while ((await store.sweep(64)) > 0);
+  const [dead] = (await store.list(HOST, { state: "FAILED", limit: 1 })).stored;
+  if (dead === undefined) throw new Error("nothing died");
+  await store.redrive(HOST, dead.delivery.id);
+  clock.jump(DAY_MS);
+
+  await readAll(store, shown, dead);
+  const pruned = await store.prune(DAY_MS);
+  expect(pruned.notifications).toBeGreaterThan(0);
+  const copy = join(folder, "backup.db");
+  await store.backup(copy);
+  await store.close();
+  await restoreFrom(copy, join(folder, "restored"), false, 0);
+
+  const again = await openSqliteStore({ ...options, mode: "write" });
+  await again.facts();
+  await again.close();
+  const reader = await openSqliteStore({ ...options, mode: "read" });
+  await readAll(reader, shown, dead);
+  await reader.close();
+}
+
+async function readAll(store: SqliteStore, shown: Stored, dead: Stored): Promise<void> {
+  const filters: Omit<ListFilter, "limit">[] = [{}, { user_id: ALICE }, { thread_id: THREAD }];
+  for (const state of STATES)
+    filters.push(
+      { state },
+      { user_id: ALICE, state },
+      { thread_id: THREAD, state },
+      { user_id: ALICE, channel: "inbox", state },
+    );
+  for (const channel of CHANNELS)
+    filters.push({ channel }, { user_id: ALICE, channel }, { thread_id: THREAD, channel });
+  filters.push({ user_id: ALICE, unread: true }, { user_id: ALICE, thread_id: THREAD, unread: true });
+  for (const principal of [HOST, userPrincipal(ALICE)]) {
+    for (const filter of filters) {
+      const { next } = await store.list(principal, { ...filter, limit: 10 });
+      if (next !== null) await store.list(principal, { ...filter, limit: 10, after: next });
+    }
+    await store.counts(principal, ALICE);
+    await store.get(principal, shown.delivery.id);
+    await store.events(principal, shown.event_ids);
+    await store.story(principal, shown.delivery.id);
+    await store.redrivenAs(principal, dead.delivery.id);
+    await store.entries(principal, 0, 256);
+  }
+  await store.lastSeq();
+  await store.ledger(0, 100);
+  await store.threads(null, 100);
+}
+
+/** What SQLite would read for a statement that is not by itself bounded by what it answers, and why that is well. */
+const EXCEPTIONS: readonly { readonly step: RegExp; readonly sql: RegExp; readonly because: string }[] = [
+  { step: /^SCAN CONSTANT ROW$/, sql: /^SELECT sqlite_version\(\)$/, because: "it reads no table" },
+  {
+    step: /^SCAN sqlite_master$/,
+    sql: /^SELECT count/,
+    because: "the schema is a few rows, counted when it is opened",
+  },
+  { step: /^SCAN meta$/, sql: /^SELECT count/, because: "it holds a handful of rows, counted when a reader opens" },
+  {
+    step: /^SCAN (journal|notifications)$/,
+    sql: /ORDER BY (seq|number) DESC LIMIT 1$/,
+    because: "it reads the one row at the end of the table",
+  },
+  {
+    step: /^SCAN threads USING COVERING INDEX threads_closing$/,
+    sql: /LIMIT 1$/,
+    because: "the index holds only the threads that are being closed",
+  },
+  { step: /^SCAN \(subquery-1\)$/, sql: /FROM \(SELECT 1 .* LIMIT \?\)$/, because: "the count is capped" },
+  {
+    step: /^SEARCH (journal|deliveries) USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)$/,
+    sql: /^SELECT/,
+    because: "it reads one block of 256 rows, of which the coarse index says that it holds some of the key",
+  },
+  {
+    step: /^SEARCH deliveries USING INDEX deliveries_(live|thread) \(/,
+    sql: /AND not_before <= \? ORDER BY number LIMIT \?$/,
+    because: "it looks for what is pending among what is live of one user or thread, and takes 500 at most",
+  },
+  {
+    step: /^SEARCH blocks USING PRIMARY KEY \(kind=\?\)$/,
+    sql: /^DELETE FROM blocks WHERE kind = '[jut]' AND block < \?/,
+    because: "the end of a prune, which has read all that it removes, goes through the coarse index once",
+  },
+];
+
+function planOf(connection: Database.Database, sql: string): string[] {
+  const parameters = (sql.match(/\?/g) ?? []).map(() => null);
+  const rows = connection.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters) as { detail: string }[];
+  return rows.map((row) => row.detail);
+}
+
+/**
+ * The steps of a plan that read more than the statement's parameters select: scans, sorts, indexes made on the fly,
+ * and searches that use fewer comparisons than the statement makes and filter the rest row by row. Without the last,
+ * a missing index would go unseen: SQLite then searches by the range of a page's cursor, through everything.
+ */
+function excesses(sql: string, plan: readonly string[]): string[] {
+  const where = sql.match(/ WHERE .*/)?.[0] ?? "";
+  const parameters = where.match(/[=<>] \?|BETWEEN \? AND \?/g) ?? [];
+  // An index may hold only the rows for which these are true; a table's own key holds all.
+  const constants = where.match(/[=<>] ('[^']*'|[0-9]+)/g) ?? [];
+  const first = plan.findIndex((step) => step.startsWith("SEARCH"));
+  return plan.filter((step, index) => {
+    if (/^SCAN|TEMP B-TREE|AUTOMATIC/.test(step)) return true;
+    const isOneRow = /PRIMARY KEY \((rowid|id)=\?\)/.test(step);
+    if (index !== first || isOneRow) return false;
+    const used = step.match(/[=<>]\?/g) ?? [];
+    const asked = step.includes("PRIMARY KEY") ? [...parameters, ...constants] : parameters;
+    return used.length < asked.length;
+  });
+}
+
+function problemsOf(connection: Database.Database, statements: ReadonlySet<string>): string[] {
+  return [...statements].flatMap((sql) =>
+    excesses(sql, planOf(connection, sql))
+      .filter((step) => !EXCEPTIONS.some((exception) => exception.step.test(step) && exception.sql.test(sql)))
+      .map((step) => `${step}: ${sql}`),
+  );
+}
+
+describe("the plan of every statement", () => {
+  let folder: string;
+  let statements: ReadonlySet<string>;
+  let connection: Database.Database;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "tidings-plans-"));
+    statements = await recorded(() => useAll(folder));
+    connection = new Database(join(folder, DATABASE_FILE));
+  });
+
+  afterAll(async () => {
+    connection.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it("reads no more than the statement asks for, with data and without statistics", () => {
+    const tables = connection.prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'sqlite_stat%'").all();
+    expect(tables).toEqual([]);
+    expect(connection.prepare("SELECT count(*) > 500 FROM deliveries").pluck().get()).toBe(1);
+    expect(problemsOf(connection, statements)).toEqual([]);
+  });
+
+  it("would say so if any index were missing", () => {
+    const indexes = connection
+      .prepare("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
+      .pluck()
+      .all() as string[];
+    expect(indexes.length).toBeGreaterThan(0);
+    const before = new Set(problemsOf(connection, statements));
+    for (const index of indexes) {
+      connection.exec(`BEGIN; DROP INDEX ${index}`);
+      const more = problemsOf(connection, statements).filter((problem) => !before.has(problem));
+      expect.soft(more, `without ${index}`).not.toEqual([]);
+      connection.exec("ROLLBACK");
+    }
+  });
+
+  it("needs every exception that is listed here", () => {
+    const all = [...statements].flatMap((sql) => excesses(sql, planOf(connection, sql)).map((step) => ({ sql, step })));
+    for (const exception of EXCEPTIONS)
+      expect
+        .soft(
+          all.some(({ sql, step }) => exception.step.test(step) && exception.sql.test(sql)),
+          exception.because,
+        )
+        .toBe(true);
+  });
+});

@@ -1,0 +1,538 @@
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { chmod } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Tidings } from "../../src/index.js";
+import { Cli, eventually, ndjson, type Page, type Row, run, start } from "./cli.js";
+
+let cli: Cli;
+beforeEach(() => {
+  cli = new Cli();
+});
+afterEach(() => {
+  cli.remove();
+});
+
+describe("a story told by separate processes", () => {
+  test("an event is emitted, shown, acknowledged, listed and explained", async () => {
+    const emitted = await cli.json<{ id: string; seq: number; outcome: string; matches: { notification: Row }[] }>(
+      "emit cli.build.finished --source ci --severity warning --message",
+      "2 tests are red",
+    );
+    expect(Object.keys(emitted)).toEqual(["id", "seq", "outcome", "matches"]);
+    expect(emitted).toMatchObject({ seq: 1, outcome: "accepted", matches: [{ notification: { channel: "inbox" } }] });
+    const id = emitted.matches[0]?.notification.id ?? "";
+
+    const inbox = await cli.json<Page>("inbox");
+    expect(inbox).toMatchObject({ notifications: [{ id, state: "DISPATCHED" }], next: null });
+    expect(inbox.notifications[0]?.content).toContain("2 tests are red");
+
+    expect(await cli.json("ack", id)).toMatchObject({ id, state: "DELIVERED", action: "rendered", read_at: null });
+    expect((await cli.json<Page>("inbox")).notifications, "rendered is not yet read").toHaveLength(1);
+    expect(await cli.json("ack", id, "--action", "dismissed")).toMatchObject({ id, action: "dismissed" });
+    expect((await cli.json<Page>("inbox")).notifications).toEqual([]);
+    expect((await cli.json<Page>("inbox --all")).notifications).toMatchObject([{ id }]);
+
+    expect(await cli.ledger()).toMatchObject([{ id, state: "DELIVERED", action: "dismissed" }]);
+    const explained = await cli.json<{ kind: string; story: { text: string }[] }>("explain", id);
+    expect(explained.kind).toBe("notification");
+    const story = explained.story.map((line) => line.text).join("\n");
+    expect(story).toContain(`Event ${emitted.id}: cli.build.finished from ci, severity warning, for user local.`);
+    expect(story).toContain("Acknowledged by the user (rendered). [LOCKED, DELIVERED]");
+    expect(story).toContain("The user dismissed it.");
+    expect(await cli.json("explain", emitted.id)).toMatchObject({ kind: "event", notifications: [{ id }] });
+    expect(await cli.json("audit")).toMatchObject({ ok: true, checked: { events: 1, notifications: 1 }, problems: [] });
+  });
+
+  test("the same story reads well without --json", async () => {
+    const emitted = await cli.run("emit cli.build.finished --message", "2 tests are red");
+    expect(emitted.stdout).toMatch(/^Event \S+: accepted\.\n {2}cli_event queued: DISPATCHED on the channel inbox, /);
+    const inbox = await cli.run("inbox");
+    expect(inbox.stdout).toMatch(/^1 unread for local\n/);
+    const [, id = ""] = /ack (\S+) --action dismissed --data /.exec(inbox.stdout) ?? [];
+    const acked = await cli.run("ack", id, "--action", "clicked");
+    expect(acked).toMatchObject({ code: 0, stdout: expect.stringMatching(/^DELIVERED, clicked: .*2 tests are red/) });
+    expect((await cli.run("inbox")).stdout).toBe("Nothing unread for local.\n");
+    expect((await cli.run("ledger")).stdout).toMatch(
+      /^AGE +STATE +CHANNEL +ID +CONTENT\n\S+ +DELIVERED +inbox +\S{36} +● cli\.build\.finished/,
+    );
+    expect((await cli.run("explain", id)).stdout).toMatch(/ {2}\d\d:\d\d:\d\d\.\d{3} {2}Acknowledged by the user/);
+    expect((await cli.run("audit")).stdout).toContain("Sound:");
+    expect((await cli.run("dead list")).stdout).toBe("No dead letters.\n");
+  });
+
+  test("what one user has is not another's", async () => {
+    await cli.json("notify hello --target user --user ada");
+    const [row] = await cli.ledger("--user ada");
+    expect(row).toMatchObject({ user_id: "ada", channel: "inbox" });
+    const id = row?.id ?? "";
+    expect((await cli.json<Page>("inbox")).notifications).toEqual([]);
+    expect((await cli.json<Page>("inbox --user ada")).notifications).toMatchObject([{ id }]);
+    expect(await cli.run(`explain ${id} --user bob --json`)).toMatchObject({ code: 3 });
+    const foreign = await cli.run(`ack ${id} --user bob --json`);
+    expect(foreign.code).toBe(3);
+    expect(JSON.parse(foreign.stdout)).toMatchObject({ miss: "not_found", id });
+  });
+
+  test("repeats are shown once, with their count", async () => {
+    for (let n = 0; n < 3; n += 1) await cli.json("notify hello --target user --dedupe-key k --dedupe-window-ms 60000");
+    const inbox = await cli.run("inbox");
+    expect(inbox.stdout).toContain("hello  (3 times)");
+    expect(inbox.stdout).toMatch(/^1 unread for local/);
+  });
+});
+
+describe("what nobody takes", () => {
+  test("an agent's item is escalated, then a dead letter, which is redriven once", async () => {
+    const routing = "--target user --handler agent --severity error --ttl-ms 50";
+    const sent = await cli.json<Row>(`notify ${routing}`, "The deploy failed");
+    expect(Object.keys(sent)).toEqual(["id", "seq", "state", "channel"]);
+    expect(sent).toMatchObject({ state: "PENDING", channel: "agent" });
+    const escalated = await eventually(async () => {
+      const [row] = await cli.ledger();
+      return row?.state === "PENDING" ? undefined : row;
+    });
+    expect(escalated).toMatchObject({ id: sent.id, state: "ESCALATED", channel: "inbox", reason: "deadline" });
+    expect((await cli.json<Page>("inbox")).notifications).toMatchObject([{ id: sent.id }]);
+
+    const { id } = await cli.json<Row>(`notify ${routing}`, "The deploy failed");
+    const dead = await eventually(async () => {
+      const page = await cli.json<Page>("dead list --system-ttl-ms 1");
+      return page.notifications.at(0);
+    });
+    expect(dead).toMatchObject({ id, state: "FAILED", channel: "inbox", reason: "unacknowledged" });
+    const path = await cli.run("explain", id);
+    expect(path.stdout).toMatch(
+      /no agent took it before its deadline\. \[LOCKED, ESCALATED\]\n.* A dead letter: .* \[FAILED\]/,
+    );
+
+    const again = await cli.json<Row>("dead redrive", id);
+    expect(again).toMatchObject({ redrive_of: id, state: "PENDING", channel: "agent", content: "The deploy failed" });
+    expect(again.id).not.toBe(id);
+
+    const second = await cli.run("dead redrive", id, "--json");
+    expect(second.code).toBe(4);
+    expect(JSON.parse(second.stdout)).toMatchObject({
+      miss: "terminal",
+      id,
+      message: expect.stringContaining(again.id),
+    });
+    expect(await cli.run("dead redrive --all --json"), "nothing is left to redrive").toEqual({
+      code: 0,
+      stdout: "",
+      stderr: "",
+    });
+    const story = await cli.run("explain", id);
+    expect(story.stdout).toContain(`Redriven later, as ${again.id}.`);
+    expect(await cli.json("audit")).toMatchObject({ ok: true });
+  });
+
+  test("all dead letters of a user are redriven together", async () => {
+    for (const user of ["ada", "ada", "bob"]) await cli.json(`notify hello --target user --ttl-ms 1 --user ${user}`);
+    await eventually(async () => ((await cli.ledger("--state FAILED")).length === 3 ? true : undefined));
+    const { code, stdout } = await cli.run("dead redrive --all --user ada --json");
+    expect(code).toBe(0);
+    const redriven = ndjson(stdout) as Row[];
+    expect(redriven.map((row) => row.user_id)).toEqual(["ada", "ada"]);
+    expect((await cli.json<Page>("inbox --user ada")).notifications).toHaveLength(2);
+    expect((await cli.run("dead redrive --all")).stdout).toMatch(/\n1 dead letter sent again\.\n$/);
+  });
+
+  test("the environment sets the times, and flags win over it", async () => {
+    const env = { TIDINGS_DATA: cli.data, TIDINGS_AGENT_TTL_MS: "3600000", TIDINGS_SYSTEM_TTL_MS: "3600000" };
+    const kept = ["notify", "kept", "--target", "user", "--json"];
+    const lost = ["notify", "lost", "--target", "user", "--system-ttl-ms", "1", "--json"];
+    for (const line of [kept, lost]) expect(await run(line, { env })).toMatchObject({ code: 0 });
+    const rows = await eventually(async () => {
+      const found = await cli.ledger();
+      return found[0]?.state === "FAILED" ? found : undefined;
+    });
+    expect(rows).toMatchObject([{ content: "lost" }, { content: "kept", state: "DISPATCHED" }]);
+    const wrong = await run(["inbox"], { env: { ...env, TIDINGS_LEASE_MS: "soon" } });
+    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/^tidings: TIDINGS_LEASE_MS: must be /) });
+  });
+});
+
+describe("an acknowledgement", () => {
+  test("of an old revision does not settle a newer text", async () => {
+    const notify = "notify --target user --dedupe-key disk --dedupe-window-ms 60000";
+    const { id } = await cli.json<Row>(notify, "91% full");
+    expect(await cli.json<Row>(notify, "97% full")).toMatchObject({ id });
+    const stale = await cli.run(`ack ${id} --revision 1 --json`);
+    expect(stale.code).toBe(4);
+    expect(JSON.parse(stale.stdout)).toEqual({
+      miss: "stale_revision",
+      id,
+      message: expect.stringContaining("acknowledge revision 2"),
+    });
+    expect(await cli.run(`ack ${id} --revision 1`)).toMatchObject({
+      code: 4,
+      stdout: "",
+      stderr: expect.stringMatching(/^tidings: notification \S+ was not acknowledged: its text has changed/),
+    });
+    expect((await cli.ledger())[0]).toMatchObject({ state: "DISPATCHED", revision: 2, count: 2 });
+    expect(await cli.json(`ack ${id} --revision 2`)).toMatchObject({ state: "DELIVERED", content: "97% full" });
+  });
+
+  test("of several ids answers each, and ends with the worst", async () => {
+    const { id } = await cli.json<Row>("notify hello --target user");
+    const { code, stdout } = await cli.run(`ack ${id} nobody --json`);
+    expect(code).toBe(3);
+    expect(ndjson(stdout)).toMatchObject([
+      { id, state: "DELIVERED" },
+      { miss: "not_found", id: "nobody" },
+    ]);
+    expect(await cli.run(`ack ${id} ${id} --revision 1`)).toMatchObject({ code: 2 });
+  });
+});
+
+describe("many events", () => {
+  const lines = [
+    '{"type":"cli.a.one","payload":{"message":"one"}}',
+    "{broken",
+    "",
+    '{"type":"nobody.listens","source":"s"}',
+    '{"type":"single"}',
+    '{"type":"cli.a.two","user_id":"ada","surprise":1}',
+    '{"type":"cli.a.two","user_id":"ada","source":"other"}',
+  ];
+
+  test("come from stdin, and a bad line does not hold up the others", async () => {
+    const { code, stdout } = await cli.feed(lines.join("\n"), "emit - --json --source pipe");
+    expect(code).toBe(2);
+    expect(ndjson(stdout)).toMatchObject([
+      { seq: 1, outcome: "accepted" },
+      { line: 2, error: { code: "invalid_input", reason: expect.stringContaining("is not JSON") } },
+      { seq: 2, outcome: "unmatched", matches: [] },
+      { line: 5, error: { code: "invalid_input", field: "type" } },
+      { line: 6, error: { code: "invalid_input", field: "surprise", reason: "is not a known field" } },
+      { seq: 3, outcome: "accepted" },
+    ]);
+    const sources = (await cli.ledger()) as (Row & { source: string })[];
+    expect(sources.map((row) => row.source)).toEqual(["other", "pipe"]);
+  });
+
+  test("come from a file, and are counted in words", async () => {
+    const file = cli.path("events.ndjson");
+    writeFileSync(file, lines.join("\r\n"));
+    const { code, stdout, stderr } = await cli.run(`emit --file ${file}`);
+    expect(code).toBe(2);
+    expect(stdout).toBe("6 events: 2 accepted, 1 that no subscriber matches, 3 refused.\n");
+    expect(stderr).toMatch(/^line 2: .*\nline 5: .*\nline 6: .*\n$/);
+    expect(await cli.run("emit --file no-such-file")).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  test("of any number go in, and bytes that are not text are refused", async () => {
+    const events = Array.from({ length: 3_000 }, (_, n) => `{"type":"cli.a.b","id":"${n}","payload":{"n":${n}}}\n`);
+    const input = Buffer.concat([Buffer.from(events.join("")), Buffer.from([0xff, 0xfe, 0x0a])]);
+    const { code, stdout } = await cli.feed(input, "emit - --json");
+    const answers = ndjson(stdout);
+    expect(code).toBe(2);
+    expect(answers).toHaveLength(3_001);
+    expect(answers.at(-1)).toMatchObject({ line: 3_001, error: { reason: "is not UTF-8 text" } });
+    expect((await cli.ledger()).length).toBe(3_000);
+    expect((await cli.feed(events.join(""), "emit -")).stdout).toBe("3,000 events: 0 accepted, 3000 known already.\n");
+  });
+});
+
+describe("the words of the program", () => {
+  test("--help names every command, and each has a page of its own", async () => {
+    const { code, stdout } = await run(["--help"]);
+    expect(code).toBe(0);
+    const [, list = ""] = /\nCommands\n([\s\S]*?)\n\n/.exec(stdout) ?? [];
+    const names = list.split("\n").map((line) => line.trim().split(/ {2,}/)[0] ?? "");
+    expect([...names].sort()).toEqual([
+      "ack",
+      "audit",
+      "backup",
+      "dead list",
+      "dead redrive",
+      "doctor",
+      "emit",
+      "explain",
+      "inbox",
+      "ledger",
+      "notify",
+      "prune",
+      "restore",
+      "tour",
+    ]);
+    for (const code of ["0", "1", "2", "3", "4", "5", "6"]) expect(stdout).toMatch(new RegExp(`\n  ${code} +\\S`));
+    for (const name of names) {
+      const page = await run([...name.split(" "), "--help"]);
+      expect(page.code).toBe(0);
+      expect(page.stdout).toContain(`tidings ${name}: `);
+      expect(page.stdout).toMatch(/\nUsage\n[\s\S]*--data DIR[\s\S]*\nExamples\n {2}/);
+    }
+    expect(await run(["help", "dead", "list"])).toEqual(await run(["dead", "list", "-h"]));
+    expect((await run(["dead", "--help"])).stdout).toContain("tidings dead redrive");
+  });
+
+  test("--version is the package's", async () => {
+    expect(await run(["--version"])).toEqual({ code: 0, stdout: "0.1.0\n", stderr: "" });
+  });
+
+  test.each([
+    [["inbx"], 'tidings: unknown command "inbx"; did you mean inbox? See `tidings --help`.\n'],
+    [["dead", "lsit"], 'tidings: unknown command "dead lsit"; did you mean dead list? See `tidings --help`.\n'],
+    [["frobnicate"], 'tidings: unknown command "frobnicate". See `tidings --help`.\n'],
+    [["inbox", "--limt", "3"], "tidings: unknown option --limt; did you mean --limit? See `tidings inbox --help`.\n"],
+    [["inbox", "--older-than", "3d"], "tidings: unknown option --older-than. See `tidings inbox --help`.\n"],
+    [["inbox", "--user"], "tidings: --user needs a value: --user USER\n"],
+    [["inbox", "--user", "--all"], "tidings: --user needs a value; if --all is meant, write --user=--all\n"],
+    [["inbox", "--limit", "-1"], "tidings: --limit needs a value; if -1 is meant, write --limit=-1\n"],
+    [["inbox", "--limit=0"], 'tidings: --limit: must be a whole number from 1 to 1000, not "0"\n'],
+    [["prune", "--older-than", "30"], /^tidings: --older-than: must be a number with a unit .* like 30d, not "30"\n$/],
+    [["emit", "a.b", "--severity", "warn"], /^tidings: --severity: "warn" is none of .*; did you mean warning\?\n$/],
+    [["emit", "single"], /^tidings: type: must be 2 to 5 segments .*\n$/],
+    [["notify", "two", "words"], /^tidings: unexpected "words": there is one CONTENT; quote it if it has spaces\n$/],
+    [["dead", "redrive"], "tidings: say which: one or more IDs, or --all\n"],
+  ])("%j is answered in one line, with exit code 2", async (line, words) => {
+    const { code, stdout, stderr } = await run(["--data", cli.data, ...line]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(words);
+  });
+
+  test("with --json an error is a value on stdout", async () => {
+    const unknown = await run(["inbox", "--limt", "3", "--json"]);
+    expect(unknown).toMatchObject({ code: 2, stderr: "" });
+    expect(JSON.parse(unknown.stdout)).toEqual({
+      error: { code: "invalid_input", field: "--limt", message: expect.stringContaining("--limit") },
+    });
+    const bad = await cli.run("notify hello --inject-at immediate --json");
+    expect(bad).toMatchObject({ code: 2, stderr: "" });
+    expect(JSON.parse(bad.stdout)).toEqual({
+      error: {
+        code: "invalid_input",
+        message: "inject_at: immediate needs priority critical",
+        field: "inject_at",
+        reason: "immediate needs priority critical",
+      },
+    });
+  });
+
+  test("text from outside cannot command the terminal", async () => {
+    await cli.json("notify --target user", "red \u001b[31m alert\u0007\nsecond \u202eenil");
+    for (const line of ["inbox", "ledger"]) {
+      const { stdout } = await cli.run(line);
+      expect(stdout).toContain("red \\u{1b}[31m alert\\u{7}");
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: their absence is the point
+      expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f\u202e]/);
+    }
+  });
+
+  test("every command answers JSON", async () => {
+    const { id } = await cli.json<Row>("notify hello --target user --ttl-ms 1");
+    await eventually(async () => (await cli.json<Page>("dead list")).notifications.at(0));
+    const copy = cli.path("copy.db");
+    const lines = [
+      `emit cli.a.b`,
+      "inbox",
+      "inbox --all --limit 1",
+      "ledger",
+      `ack ${id}`,
+      `explain ${id}`,
+      "dead list",
+      `dead redrive ${id}`,
+      "audit",
+      "doctor",
+      "prune --older-than 1d",
+      `backup ${copy}`,
+      `restore ${copy} --replace`,
+      "tour",
+    ];
+    for (const line of lines) {
+      const { code, stdout, stderr } = await cli.run(line, "--json");
+      expect(stderr, line).toBe("");
+      expect(code, line).toBe(line.startsWith("ack") ? 4 : 0);
+      expect(ndjson(stdout).length, line).toBeGreaterThan(0);
+    }
+  });
+});
+
+describe("a data folder", () => {
+  test("that does not exist yet is made by a reading command, and is empty", async () => {
+    expect(await cli.json("inbox")).toEqual({ notifications: [], next: null });
+    expect(await cli.json("dead list")).toEqual({ notifications: [], next: null });
+    expect(await cli.run("ledger --json")).toEqual({ code: 0, stdout: "", stderr: "" });
+    expect((await cli.run("ledger")).stdout).toBe("No notifications.\n");
+    expect(await cli.run("explain nothing")).toEqual({
+      code: 3,
+      stdout: "",
+      stderr: 'tidings: no event or notification "nothing" for this user\n',
+    });
+    expect(statSync(cli.data).mode & 0o777).toBe(0o700);
+  });
+
+  test("is backed up and restored, as another journal with the same notifications", async () => {
+    for (const text of ["one", "two"]) await cli.json(`notify ${text} --target user`);
+    const before = await cli.ledger();
+    const copy = cli.path("copy.db");
+    const { journal_id } = await cli.json("doctor");
+    expect(await cli.json("backup", copy)).toEqual({ file: copy, bytes: statSync(copy).size, journal_id });
+    expect(await cli.run("backup", copy), "an existing file is left alone").toMatchObject({ code: 2 });
+
+    const elsewhere = cli.path("elsewhere");
+    const restored = await run(["restore", copy, "--data", elsewhere, "--json"]);
+    expect(restored.code).toBe(0);
+    const answer = JSON.parse(restored.stdout) as { journal_id: string };
+    expect(answer.journal_id).not.toBe(journal_id);
+    const there = await run(["ledger", "--json", "--data", elsewhere]);
+    expect(ndjson(there.stdout)).toEqual(before);
+    expect((await run(["audit", "--data", elsewhere])).code).toBe(0);
+
+    await cli.json("notify three --target user");
+    const refused = await cli.run("restore", copy, "--json");
+    expect(refused.code).toBe(2);
+    expect(JSON.parse(refused.stdout)).toMatchObject({ error: { message: expect.stringContaining("--replace") } });
+    expect(await cli.ledger()).toHaveLength(3);
+    await cli.json("restore", copy, "--replace");
+    expect(await cli.ledger()).toEqual(before);
+    expect(existsSync(join(cli.data, "tidings.db.old"))).toBe(true);
+    expect(await cli.run("restore no-such-file --replace")).toMatchObject({ code: 2 });
+  });
+
+  test("is pruned of settled history, and keeps what waits and what is dead", async () => {
+    const { id: settled } = await cli.json<Row>("notify settled --target user");
+    await cli.json("ack", settled);
+    await cli.json("notify waits --target user");
+    await cli.json("notify dead --target user --ttl-ms 1");
+    await eventually(async () => (await cli.json<Page>("dead list")).notifications.at(0));
+    expect(await cli.json("prune --older-than 1h")).toMatchObject({ entries: 0, notifications: 0 });
+    const pruned = await eventually(async () => {
+      const step = await cli.json<{ notifications: number }>("prune --older-than 1ms");
+      return step.notifications === 0 ? undefined : step;
+    });
+    expect(pruned.notifications).toBe(1);
+    expect((await cli.ledger()).map((row) => row.content)).toEqual(["dead", "waits"]);
+    expect(await cli.json("audit")).toMatchObject({ ok: true });
+    expect((await cli.run("prune --older-than 1ms")).stdout).toMatch(/^Removed .*0 notifications; looked at /);
+  });
+
+  test("is examined by doctor, which warns of permissions and names what is wrong", async () => {
+    const well = await cli.json<{ checks: { name: string; level: string }[] }>("doctor");
+    expect(well).toMatchObject({
+      ok: true,
+      node: process.version,
+      tidings: "0.1.0",
+      synchronous: "FULL",
+      journal_mode: "wal",
+      schema_version: 1,
+      last_seq: 0,
+      writer_pid: null,
+    });
+    expect(well.checks.filter((check) => check.level !== "ok")).toEqual([]);
+    await chmod(cli.data, 0o755);
+    const open = await cli.run("doctor");
+    expect(open.code).toBe(0);
+    expect(open.stdout).toContain("▲ permissions  the folder is 0755, not 0700");
+
+    const broken = cli.path("broken");
+    mkdirSync(broken);
+    writeFileSync(join(broken, "tidings.db"), "this has never been a database ".repeat(100));
+    const sick = await run(["doctor", "--data", broken, "--json"]);
+    expect(sick.code).toBe(1);
+    expect(JSON.parse(sick.stdout)).toMatchObject({ ok: false });
+    const used = await run(["inbox", "--data", broken]);
+    expect(used).toMatchObject({ code: 6, stdout: "" });
+    expect(used.stderr).toMatch(/^tidings: .*tidings\.db is damaged or not a Tidings database.*\n$/);
+    expect(await run(["inbox", "--data", join(broken, "tidings.db")])).toMatchObject({ code: 6 });
+  });
+
+  test("that is full refuses what has no room, and keeps what was answered", async () => {
+    await cli.json("notify kept --target user");
+    const input = Array.from({ length: 50 }, () => `{"type":"cli.a.b","payload":{"message":"${"x".repeat(9_000)}"}}`);
+    const full = await cli.feed(input.join("\n"), "emit - --json --bytes-max 200000");
+    expect(full.code).toBe(6);
+    const answers = ndjson(full.stdout);
+    expect(answers.at(-1)).toMatchObject({ error: { code: "store_full" } });
+    expect(await cli.json("audit")).toMatchObject({ ok: true });
+    expect((await cli.ledger()).length).toBeGreaterThanOrEqual(answers.length);
+  });
+
+  test("with a conflict says so: the same producer's id with another body", async () => {
+    const line = "emit cli.a.b --id build-7 --message";
+    expect(await cli.json(line, "red")).toMatchObject({ outcome: "accepted" });
+    expect(await cli.json(line, "red")).toMatchObject({ outcome: "duplicate" });
+    const other = await cli.run(line, "green", "--json");
+    expect(other.code).toBe(4);
+    expect(JSON.parse(other.stdout)).toMatchObject({ error: { code: "conflict", reason: "idempotency_mismatch" } });
+  });
+});
+
+describe("several processes", () => {
+  test("beside a writer, reading works and writing says who is in the way", async () => {
+    const tidings = await Tidings.open({ data: cli.data });
+    try {
+      const { id } = await tidings.notify({ content: "held", target: "user" });
+      expect((await cli.json<Page>("inbox")).notifications).toMatchObject([{ id }]);
+      expect(await cli.ledger()).toMatchObject([{ id }]);
+      expect(await cli.json("explain", id)).toMatchObject({ kind: "notification" });
+      expect(await cli.json("audit")).toMatchObject({ ok: true });
+      expect(await cli.json("doctor")).toMatchObject({ ok: true, writer_pid: process.pid });
+      expect((await cli.json<{ bytes: number }>("backup", cli.path("copy.db"))).bytes).toBeGreaterThan(0);
+      const busy = await cli.run("emit cli.a.b --wait-ms 200");
+      expect(busy).toMatchObject({ code: 5, stdout: "" });
+      expect(busy.stderr).toMatch(new RegExp(`^tidings: .* is in use: process ${process.pid} is its writer\\. .*\n$`));
+      const asJson = await cli.run(`ack ${id} --wait-ms 200 --json`);
+      expect(asJson.code).toBe(5);
+      expect(JSON.parse(asJson.stdout)).toMatchObject({ error: { code: "store_busy" } });
+      expect(await cli.run(`restore ${cli.path("copy.db")} --replace --wait-ms 0`)).toMatchObject({ code: 5 });
+    } finally {
+      await tidings.close();
+    }
+    expect(await cli.json("emit cli.a.b --wait-ms 200")).toMatchObject({ outcome: "accepted" });
+  });
+
+  test("a writer that waits gets its turn", async () => {
+    const tidings = await Tidings.open({ data: cli.data });
+    const waiting = cli.json("emit cli.a.b --wait-ms 60000");
+    const seen = await eventually(async () => ((await cli.run("inbox")).code === 0 ? true : undefined));
+    expect(seen).toBe(true);
+    await tidings.close();
+    expect(await waiting).toMatchObject({ outcome: "accepted" });
+  });
+
+  test("eight that emit at once into a new folder all succeed", async () => {
+    const ended = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => cli.run(`emit cli.at.once --wait-ms 60000 --json --message number-${n}`)),
+    );
+    for (const one of ended) expect(one).toMatchObject({ code: 0, stderr: "" });
+    const seqs = ended.map((one) => (JSON.parse(one.stdout) as { seq: number }).seq);
+    expect(seqs.sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(await cli.ledger()).toHaveLength(8);
+    expect(await cli.json("audit")).toMatchObject({ ok: true, checked: { events: 8 } });
+  });
+
+  test("readers and writers may all be the first in a new folder", async () => {
+    const lines = ["inbox", "emit cli.a.b", "ledger", "dead list", "emit cli.a.b", "doctor"];
+    const ended = await Promise.all(lines.map((line) => cli.run(line, "--json", "--wait-ms", "60000")));
+    expect(ended.map((one) => [one.code, one.stderr])).toEqual(lines.map(() => [0, ""]));
+  });
+
+  test("a long answer that nobody reads on holds up no writer", async () => {
+    const events = Array.from({ length: 1_000 }, (_, n) => `{"type":"cli.a.b","payload":{"n":${n}}}\n`);
+    expect(await cli.feed(events.join(""), "emit -")).toMatchObject({ code: 0 });
+    const reader = start(["ledger", "--json", "--data", cli.data]);
+    const ended = new Promise<number | null>((resolve) => reader.on("close", resolve));
+    try {
+      await new Promise((resolve) => reader.stdout?.once("readable", resolve));
+      expect(await cli.json("emit cli.a.b --wait-ms 2000")).toMatchObject({ outcome: "accepted" });
+    } finally {
+      // Whoever reads has enough: the program ends quietly.
+      reader.stdout?.destroy();
+    }
+    expect(await ended).toBe(0);
+  });
+});
+
+test("the tour runs by itself, shows every part, and leaves nothing behind", async () => {
+  const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith("tidings-tour-"));
+  const before = folders();
+  const { code, stdout, stderr } = await run(["tour"]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  for (const words of ["(3 times)", "ESCALATED", "refused", "DELIVERED", "FAILED", "sound.", "Try it yourself"])
+    expect(stdout).toContain(words);
+  expect(folders().filter((name) => !before.includes(name))).toEqual([]);
+});
