@@ -5,7 +5,9 @@ import { parseArgs } from "node:util";
 
 const { values } = parseArgs({ options: { runs: { type: "string", default: "5000" }, seed: { type: "string" } } });
 const seed = values.seed ?? String(randomInt(2 ** 31));
-console.log(`${values.runs} histories from seed ${seed}; the same again: npm run soak -- --runs ${values.runs} --seed ${seed}`);
+console.log(
+  `${values.runs} histories from seed ${seed}; the same again: npm run soak -- --runs ${values.runs} --seed ${seed}`,
+);
 const { status } = spawnSync("npx", ["vitest", "run", "--project", "unit", "src/store/sqlite/model.test.ts"], {
   stdio: "inherit",
   env: { ...process.env, TIDINGS_MODEL_RUNS: values.runs, TIDINGS_MODEL_SEED: seed },

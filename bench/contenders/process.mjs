@@ -1,0 +1,30 @@
+/**
+ * The process of one contender. It is told which, answers once, and waits to be ended; if its parent is gone it ends
+ * by itself. What a contender needs is loaded only now, since the peers may not be installed.
+ */
+const MODULES = {
+  fdatasync: "./fdatasync.mjs",
+  rawInserts: "./raw.mjs",
+  durableEmit: "./tidings.mjs",
+  fullCycle: "./tidings.mjs",
+  plainjobLoop: "./plainjob.mjs",
+  plainjobWorker: "./plainjob.mjs",
+  postgres: "./postgres.mjs",
+  pgBossCallers: "./pg_boss.mjs",
+  pgBossBatches: "./pg_boss.mjs",
+  buildLive: "./history.mjs",
+  settleMost: "./history.mjs",
+  compareSizes: "./history.mjs",
+  memory: "./memory.mjs",
+};
+
+process.once("message", async ({ contender, options }) => {
+  try {
+    const { [contender]: run } = await import(MODULES[contender]);
+    process.send({ result: await run(options, process.send.bind(process)) });
+  } catch (error) {
+    process.send({ error: error instanceof Error ? error.stack : String(error) });
+  }
+});
+
+process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));

@@ -1,0 +1,99 @@
+/**
+ * The machine's raw limit: better-sqlite3 alone writes the rows that Tidings writes for an emit, into the same schema
+ * with the same statements and settings, 64 to a commit. The rows are Tidings' own, written by it and read back.
+ */
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { Tidings } from "../../dist/index.js";
+import { CALLERS, callers, eventOf, rate } from "../workload.mjs";
+
+const SCHEMA = new URL("../../src/store/sqlite/migrations/0001_spine.sql", import.meta.url);
+const BLOCK_SIZE = 256;
+
+export async function rawInserts({ folder, users, warmup, emits }) {
+  const rows = await rowsOfTidings(join(folder, "tidings"), users, warmup + emits);
+  const connection = openLikeTidings(join(folder, "raw.db"));
+  try {
+    const write = writer(connection);
+    writeAll(connection, write, rows.slice(0, warmup));
+    return await rate(emits, () => writeAll(connection, write, rows.slice(warmup)));
+  } finally {
+    connection.close();
+  }
+}
+
+async function rowsOfTidings(data, users, total) {
+  const tidings = await Tidings.open({ data });
+  await callers(total, (index) => tidings.emit(eventOf(index, users)));
+  await tidings.close();
+  const connection = new Database(join(data, "tidings.db"), { readonly: true });
+  const all = (table, order) => connection.prepare(`SELECT * FROM ${table} ORDER BY ${order}`).raw().all();
+  const [journal, notifications, deliveries] = [
+    all("journal", "seq"),
+    all("notifications", "number"),
+    all("deliveries", "number"),
+  ];
+  connection.close();
+  rmSync(data, { recursive: true });
+  const marked = new Set();
+  return journal.map((entry, index) => ({
+    entry,
+    notification: notifications[index],
+    delivery: deliveries[index],
+    blocks: blocksOf(entry, deliveries[index], marked),
+  }));
+}
+
+/** A row of the coarse index is written when its block is first touched, and then known in memory. */
+function blocksOf([seq, , , entryUser], [number, user], marked) {
+  return [
+    ["j", entryUser, Math.floor(seq / BLOCK_SIZE)],
+    ["u", user, Math.floor(number / BLOCK_SIZE)],
+  ].filter((block) => {
+    const key = block.join("\n");
+    if (marked.has(key)) return false;
+    marked.add(key);
+    return true;
+  });
+}
+
+/** As src/store/sqlite/database.ts does. */
+function openLikeTidings(file) {
+  const connection = new Database(file);
+  connection.pragma("journal_mode = WAL");
+  connection.pragma("foreign_keys = ON");
+  connection.pragma("trusted_schema = OFF");
+  connection.pragma("wal_autocheckpoint = 4000");
+  connection.pragma("cache_size = -16384");
+  connection.exec(readFileSync(SCHEMA, "utf8"));
+  connection.pragma("synchronous = FULL");
+  return connection;
+}
+
+function writer(connection) {
+  const insert = (table) => {
+    const columns = connection.pragma(`table_info(${table})`).map((column) => column.name);
+    return connection.prepare(
+      `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
+    );
+  };
+  const [journal, notifications, deliveries] = [insert("journal"), insert("notifications"), insert("deliveries")];
+  const blocks = connection.prepare("INSERT OR IGNORE INTO blocks (kind, key, block) VALUES (?, ?, ?)");
+  return (row) => {
+    journal.run(...row.entry);
+    notifications.run(...row.notification);
+    deliveries.run(...row.delivery);
+    for (const block of row.blocks) blocks.run(...block);
+  };
+}
+
+function writeAll(connection, write, rows) {
+  const begin = connection.prepare("BEGIN IMMEDIATE");
+  const commit = connection.prepare("COMMIT");
+  for (let from = 0; from < rows.length; from += CALLERS) {
+    begin.run();
+    for (let index = from; index < Math.min(from + CALLERS, rows.length); index += 1) write(rows[index]);
+    commit.run();
+  }
+}

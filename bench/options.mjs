@@ -1,0 +1,82 @@
+import { parseArgs } from "node:util";
+
+export const SECTIONS = ["a", "b", "c", "d", "e"];
+
+const HELP = `npm run bench -- [options]
+
+  --only a,b     Only these sections (b brings a with it, since it is measured against it):
+                   a  the machine's raw limit: better-sqlite3 writing the same rows
+                   b  durable emit, 64 callers
+                   c  full cycle, emit to DELIVERED, beside plainjob and pg-boss
+                   d  list, ack and emit on 1,000 and on 1,000,000 notifications
+                   e  opening a million, and memory
+  --runs N       Runs, each with every contender once (default 5); the median counts.
+  --quick        Small counts and one run: shows that it works, says nothing about speed.
+  --json FILE    Also write every number to FILE.
+  --write-docs   Also put the results into docs/BENCHMARKS.md, between its markers.
+  --help         This.
+
+Needs about 4 GB of disk in the temporary folder for d and e, and about half an hour for everything.
+`;
+
+/** What a full and a quick run do. Counts are operations that are timed; `warmup` ones come before them. */
+const SIZES = {
+  full: {
+    warmup: 6_400,
+    emits: 38_400,
+    cycles: 25_600,
+    plainjob: { warmup: 3_000, jobs: 20_000 },
+    plainjobFull: { warmup: 200, jobs: 1_500 },
+    pgBoss: { warmup: 500, jobs: 4_000, batchedJobs: 12_800 },
+    smallStore: 1_000,
+    largeStore: 1_000_000,
+    rounds: 6,
+    memoryEmits: 10_000,
+    fdatasyncs: 300,
+  },
+  quick: {
+    warmup: 640,
+    emits: 3_200,
+    cycles: 1_920,
+    plainjob: { warmup: 300, jobs: 1_500 },
+    plainjobFull: { warmup: 20, jobs: 100 },
+    pgBoss: { warmup: 64, jobs: 256, batchedJobs: 640 },
+    smallStore: 1_000,
+    largeStore: 20_000,
+    rounds: 2,
+    memoryEmits: 1_000,
+    fdatasyncs: 40,
+  },
+};
+
+/** The options, or undefined after having printed the help. */
+export function readOptions(argv) {
+  const { values } = parseArgs({
+    args: argv,
+    options: {
+      only: { type: "string" },
+      runs: { type: "string" },
+      quick: { type: "boolean", default: false },
+      json: { type: "string" },
+      "write-docs": { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(HELP);
+    return undefined;
+  }
+  const only = values.only === undefined ? SECTIONS : values.only.split(",").map((name) => name.trim());
+  for (const name of only)
+    if (!SECTIONS.includes(name)) throw new Error(`--only: no section ${JSON.stringify(name)}; there are ${SECTIONS}`);
+  const runs = Number(values.runs ?? (values.quick ? 1 : 5));
+  if (!Number.isInteger(runs) || runs < 1) throw new Error("--runs must be a whole number from 1 on");
+  return {
+    sections: new Set(only.includes("b") ? ["a", ...only] : only),
+    runs,
+    quick: values.quick,
+    json: values.json,
+    writeDocs: values["write-docs"],
+    sizes: values.quick ? SIZES.quick : SIZES.full,
+  };
+}

@@ -1,0 +1,49 @@
+/** `npm run bench`: measures Tidings against the machine and its peers. See docs/BENCHMARKS.md. */
+import { writeFileSync } from "node:fs";
+import { machineFacts } from "./machine.mjs";
+import { readOptions } from "./options.mjs";
+import { installPeers } from "./peers.mjs";
+import { report, writeDocs } from "./report.mjs";
+import { buildHistory, openingAndMemory, sizeComparison, throughput } from "./sections.mjs";
+import { Workspace } from "./workspace.mjs";
+
+const started = performance.now();
+
+function say(text) {
+  const seconds = Math.round((performance.now() - started) / 1_000);
+  process.stderr.write(
+    `[${String(Math.floor(seconds / 60)).padStart(2)}:${String(seconds % 60).padStart(2, "0")}] ${text}\n`,
+  );
+}
+
+async function measure(options) {
+  const { sections } = options;
+  const workspace = new Workspace();
+  try {
+    say(`working in ${workspace.folder}`);
+    const results = { machine: machineFacts(workspace.folder), ...options, sections: [...sections] };
+    if (["a", "b", "c"].some((name) => sections.has(name)))
+      results.throughput = await throughput(workspace, options, say);
+    if (sections.has("d") || sections.has("e")) results.history = await buildHistory(workspace, options, say);
+    if (sections.has("d")) results.comparison = await sizeComparison(workspace, options, results.history, say);
+    if (sections.has("e")) results.opening = await openingAndMemory(workspace, options, results.history, say);
+    return results;
+  } finally {
+    await workspace.close();
+  }
+}
+
+try {
+  const options = readOptions(process.argv.slice(2));
+  if (options !== undefined) {
+    if (options.sections.has("c")) installPeers(say);
+    const results = await measure(options);
+    const text = report(results);
+    process.stdout.write(`\n${text}\n`);
+    if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);
+    if (options.writeDocs) writeDocs(text);
+  }
+} catch (error) {
+  process.stderr.write(`bench: ${error instanceof Error ? error.message : error}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,250 @@
+/**
+ * What a folder's processes were heard to promise, over all their lives, and whether the folder keeps it. Nothing
+ * here looks into the database: promises came through the library and are checked through the library.
+ */
+import { isMiss } from "../../dist/index.js";
+
+const SETTLED = new Set(["DELIVERED", "FAILED", "SUPPRESSED"]);
+const PAGE = 1_000;
+const EXPLAINED = 12;
+const RESENT = 25;
+
+export class Oracle {
+  /** Answers by operation. @type {Record<string, number>} */
+  answers = {};
+  /** @type {string[]} */
+  problems = [];
+  /** By the word that its payload carries: what was asked, and what was answered. */
+  #tokens = new Map();
+  /** Asked for and not answered; after a kill, nobody knows whether they were stored. */
+  #open = new Set();
+  /** The latest promise about each notification. */
+  #notifications = new Map();
+  #closedThreads = new Set();
+  #observations = new Set();
+  /** Dead letter to what it was redriven as. */
+  #redriven = new Map();
+  #backups = new Map();
+  /** Event ids in the order in which they were answered. */
+  #events = [];
+  #pruned = false;
+
+  get eventsAnswered() {
+    return this.#events.length;
+  }
+
+  get notificationsAnswered() {
+    return this.#notifications.size;
+  }
+
+  #problem(text) {
+    if (this.problems.length < 50) this.problems.push(text);
+  }
+
+  /** One line of a worker. */
+  take(line) {
+    switch (line.tell) {
+      case "intent":
+        this.#tokens.set(line.token, { input: line.event });
+        this.#open.add(line.token);
+        return;
+      case "answer":
+        this.#count(line);
+        this.#takeAnswer(line);
+        return;
+      case "pruning":
+        this.#pruned = true;
+        return;
+      case "backing_up":
+        this.#backups.set(line.file, { promised: this.#events.length, answered: false, checked: false });
+        return;
+      case "problem":
+        this.#problem(`the worker's ${line.what} failed: ${line.name}: ${line.message}`);
+    }
+  }
+
+  /** An answer that says that nothing was changed promises nothing. */
+  #count({ operation, told, misses }) {
+    const name = misses > 0 && told.length === 0 ? "misses" : operation;
+    this.answers[name] = (this.answers[name] ?? 0) + 1;
+  }
+
+  #takeAnswer(line) {
+    const fresh = line.outcome !== "duplicate";
+    for (const one of line.told) this.#promise(one, fresh ? (line.seq ?? 0) : 0);
+    if (line.token !== undefined) this.#takeEvent(line);
+    if (line.operation === "closeThread") this.#closedThreads.add(line.thread);
+    if (line.operation === "observe") this.#observations.add(observation(line.thread, line.subject));
+    if (line.redriven !== undefined) this.#redriven.set(line.redriven, line.told[0][0]);
+    if (line.operation === "backup") this.#backups.get(line.file).answered = true;
+  }
+
+  #takeEvent({ token, operation, event, seq, outcome }) {
+    const known = this.#tokens.get(token);
+    this.#open.delete(token);
+    if (operation === "resend" && known.id !== undefined) {
+      if (outcome === "duplicate" && event === known.id) return;
+      // Retention forgets a producer's id with its event.
+      if (!this.#pruned)
+        this.#problem(`${token}, answered as ${known.id}, was sent again and answered ${outcome} ${event}`);
+    }
+    if (event !== undefined) {
+      known.id = event;
+      this.#events.push(event);
+    }
+    known.seq = seq;
+  }
+
+  #promise([id, state, revision, epoch, count], seq) {
+    const before = this.#notifications.get(id);
+    const settled = SETTLED.has(state) ? state : undefined;
+    if (before === undefined) {
+      this.#notifications.set(id, { revision, epoch, count, settled, seq });
+      return;
+    }
+    if (before.settled !== undefined && settled !== undefined && before.settled !== settled)
+      this.#problem(`notification ${id} was answered ${before.settled}, and later ${settled}`);
+    before.revision = Math.max(before.revision, revision);
+    before.epoch = Math.max(before.epoch, epoch);
+    before.count = Math.max(before.count, count);
+    before.seq = Math.max(before.seq, seq);
+    before.settled ??= settled;
+  }
+
+  /** Reopened for writing: producers send again, the store goes on, and all that was ever promised is looked for. */
+  async examine(tidings, life) {
+    await this.#sendAgain(tidings);
+    const probe = `${life}.probe`;
+    this.take({ tell: "intent", token: probe });
+    const answer = await tidings.emit({ type: "load.inbox", source: "probe", payload: { token: probe } });
+    this.take({ tell: "answer", operation: "probe", token: probe, event: answer.id, seq: answer.seq, told: [] });
+    if (answer.outcome !== "accepted") this.#problem(`the store went on with an emit answered ${answer.outcome}`);
+    const { floor_seq } = await tidings.facts();
+    const journal = await this.#compareJournal(tidings, answer.seq, floor_seq);
+    await this.#compareLedger(tidings, journal, floor_seq);
+    await this.#explain(tidings);
+  }
+
+  /** What the dead processes had in hand, and some of what they had answered. */
+  async #sendAgain(tidings) {
+    const { floor_seq } = await tidings.facts();
+    const withIds = [...this.#tokens].filter(([, known]) => known.input !== undefined);
+    const unanswered = withIds.filter(([token]) => this.#open.has(token));
+    const answered = withIds.filter(([, known]) => known.id !== undefined).slice(-RESENT);
+    for (const [token, known] of [...unanswered, ...answered]) {
+      const { id, seq } = known;
+      const first = await tidings.emit(known.input);
+      const second = await tidings.emit(known.input);
+      if (second.outcome !== "duplicate" || second.id !== first.id)
+        this.#problem(`${token} was sent again twice and answered ${first.id}, then ${second.outcome} ${second.id}`);
+      if (id !== undefined && (first.outcome !== "duplicate" || first.id !== id)) {
+        if (!(this.#pruned && seq < floor_seq))
+          this.#problem(`${token} was answered as ${id}, and after the crash ${first.outcome} as ${first.id}`);
+      }
+      this.answers.sent_again = (this.answers.sent_again ?? 0) + 1;
+      known.id = first.id;
+      known.seq = first.seq;
+    }
+    this.#open.clear();
+  }
+
+  async #compareJournal(tidings, lastSeq, floor) {
+    const found = new Map();
+    const closed = new Set();
+    const observations = new Set();
+    const redriven = new Set();
+    let made = 0;
+    for await (const entry of tidings.watch({ after: 0 })) {
+      if (entry.type === "event") this.#found(entry, found);
+      if (entry.type === "thread" && entry.state === "closed") closed.add(entry.thread_id);
+      if (entry.type === "observation") observations.add(observation(entry.thread_id, entry.subject, entry.generation));
+      for (const { command, notification } of entry.changes) {
+        if (command === "create" || command === "merge") made += 1;
+        const of = notification?.redrive_of ?? null;
+        if (of === null) continue;
+        if (redriven.has(of)) this.#problem(`the dead letter ${of} was redriven twice`);
+        redriven.add(of);
+      }
+      if (entry.seq >= lastSeq) break;
+    }
+    for (const [token, known] of this.#tokens) {
+      if (known.seq === undefined || found.has(token) || (this.#pruned && known.seq < floor)) continue;
+      this.#problem(`the event ${known.id ?? token} was answered with seq ${known.seq} and is not in the journal`);
+    }
+    if (this.#pruned) return { made: undefined };
+    for (const thread of this.#closedThreads)
+      if (!closed.has(thread)) this.#problem(`the thread ${thread} was answered closed and is not`);
+    for (const one of this.#observations)
+      if (!observations.has(one)) this.#problem(`the observation ${one} was answered and is not in the journal`);
+    for (const of of this.#redriven.keys())
+      if (!redriven.has(of)) this.#problem(`the redrive of ${of} was answered and is not in the journal`);
+    return { made };
+  }
+
+  #found({ seq, event }, found) {
+    const { token } = event.payload;
+    const known = this.#tokens.get(token);
+    if (known === undefined) return this.#problem(`the event ${event.id} at seq ${seq} was never asked for`);
+    if (found.has(token)) this.#problem(`${token} is in the journal twice: ${found.get(token)} and ${event.id}`);
+    found.set(token, event.id);
+    if (known.seq === undefined) return;
+    if (known.seq !== seq || (known.id !== undefined && known.id !== event.id))
+      this.#problem(`${token} was answered as ${known.id} at ${known.seq} and is ${event.id} at ${seq}`);
+  }
+
+  async #compareLedger(tidings, { made }, floor) {
+    const views = new Map();
+    let counted = 0;
+    for (let after; ; ) {
+      const page = await tidings.list({ limit: PAGE, ...(after === undefined ? {} : { after }) });
+      for (const view of page.notifications) {
+        views.set(view.id, view);
+        counted += view.count;
+      }
+      if (page.next === null) break;
+      after = page.next;
+    }
+    for (const [id, promised] of this.#notifications) {
+      const view = views.get(id);
+      const mayBeGone = this.#pruned && promised.seq < floor && promised.settled !== "FAILED";
+      if (view === undefined && !mayBeGone) this.#problem(`the notification ${id} was answered and is not there`);
+      if (view !== undefined) this.#keeps(view, promised);
+    }
+    if (made !== undefined && counted !== made)
+      this.#problem(`the journal made and merged ${made} times, the notifications count ${counted}`);
+    for (const [of, as] of this.#redriven)
+      if (views.get(as)?.redrive_of !== of && !this.#pruned) this.#problem(`${as} does not say that it redrives ${of}`);
+  }
+
+  #keeps(view, { settled, revision, epoch, count }) {
+    const { id, state } = view;
+    if (settled !== undefined && state !== settled) this.#problem(`${id} was answered ${settled} and is ${state}`);
+    if (view.revision < revision)
+      this.#problem(`${id} was answered at revision ${revision} and is at ${view.revision}`);
+    if (view.lease_epoch < epoch) this.#problem(`${id} was answered at epoch ${epoch} and is at ${view.lease_epoch}`);
+    if (view.count < count) this.#problem(`${id} was answered with count ${count} and has ${view.count}`);
+  }
+
+  /** The newest of what was promised, each by its own id. */
+  async #explain(tidings) {
+    if (this.#pruned) return;
+    const ids = [...this.#events.slice(-EXPLAINED), ...[...this.#notifications.keys()].slice(-EXPLAINED)];
+    for (const id of ids) {
+      const explanation = await tidings.explain(id);
+      if (isMiss(explanation)) this.#problem(`${id} was answered and cannot be explained: ${explanation.message}`);
+    }
+  }
+
+  /** Backups made since the last time, with what each must hold: everything answered before it was begun. */
+  takeBackups() {
+    const fresh = [...this.#backups].filter(([, backup]) => !backup.checked);
+    for (const [, backup] of fresh) backup.checked = true;
+    return fresh.map(([file, { answered, promised }]) => ({ file, answered, events: this.#events.slice(0, promised) }));
+  }
+}
+
+/** As the journal has it: a subject's name and generation apart. */
+function observation(thread, subject, generation) {
+  const [name, number] = generation === undefined ? subject.split("#") : [subject, generation];
+  return `${thread} ${name} ${Number(number)}`;
+}
