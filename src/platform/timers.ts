@@ -32,6 +32,11 @@ export function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+/** Lets everybody else have their turn: long work in one process asks for it between its pieces. */
+export function breathe(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 /** Runs `task` after the callers that are ready now have had their turn. */
 export function defer(task: () => void): void {
   setImmediate(task);

@@ -3,13 +3,15 @@
  * and replaying it gives the ledger, field by field. Reads only; memory does not grow with the store.
  */
 import { channelOf, isSystemChannel } from "../domain/axes.js";
+import { StoreError } from "../domain/errors.js";
 import type { Change, JournalEntry } from "../domain/journal.js";
 import { canonicalJson, type Json } from "../domain/json.js";
 import type { Kept } from "../domain/notification.js";
 import { HOST } from "../domain/principal.js";
 import { epochGrowth, evolve } from "../domain/reducer.js";
 import { COLUMN_CHANNELS, isTerminal, TRANSITIONS } from "../domain/transitions.js";
-import type { Store } from "./contract.js";
+import { breathe } from "../platform/timers.js";
+import type { JournalPage, Store } from "./contract.js";
 
 export interface AuditProblem {
   /** Which promise is broken; the invariants of docs/SPEC.md. */
@@ -24,7 +26,7 @@ export interface AuditReport {
   readonly problems: readonly AuditProblem[];
 }
 
-const PAGE = 500;
+const PAGE = 250;
 const PROBLEMS_MAX = 100;
 
 export async function audit(store: Store, onProgress?: (what: string, done: number) => void): Promise<AuditReport> {
@@ -33,16 +35,20 @@ export async function audit(store: Store, onProgress?: (what: string, done: numb
     if (problems.length < PROBLEMS_MAX) problems.push({ rule, subject, message });
   };
   for (const message of await store.check()) report("storage", "storage", message);
-  const journal = await auditJournal(store, report, onProgress);
-  const ledger = await auditLedger(store, report, onProgress);
-  if (journal.changes !== ledger.changes)
-    report(
-      "I5",
-      "journal",
-      `the journal holds ${journal.changes} changes, the stories of the ledger ${ledger.changes}`,
-    );
-  const { entries, events } = journal;
-  return { ok: problems.length === 0, checked: { entries, events, notifications: ledger.notifications }, problems };
+  const checked = { entries: 0, events: 0, notifications: 0 };
+  try {
+    const journal = await auditJournal(store, report, onProgress);
+    Object.assign(checked, { entries: journal.entries, events: journal.events });
+    const ledger = await auditLedger(store, report, onProgress);
+    checked.notifications = ledger.notifications;
+    const said = `the journal holds ${journal.changes} changes, the stories of the ledger ${ledger.changes}`;
+    if (journal.changes !== ledger.changes) report("I5", "journal", said);
+  } catch (error) {
+    // Too damaged to be read to its end: what was found, and this.
+    if (!isUnreadable(error)) throw error;
+    report("storage", "storage", error.message);
+  }
+  return { ok: problems.length === 0, checked, problems };
 }
 
 type Report = (rule: string, subject: string, message: string) => void;
@@ -63,11 +69,12 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
   let events = 0;
   let changes = 0;
   for (let after = 0; ; ) {
-    const page = await store.entries(HOST, after, PAGE);
+    const page = await readOn(store, after, report);
     for (const entry of page.entries) {
       const name = `entry ${entry.seq}`;
       if (entry.seq <= seq) report("I16", name, `follows ${seq}`);
-      if (seq >= floor_seq && entry.seq !== seq + 1) report("I16", name, `there is a gap after ${seq}`);
+      if (entry.seq >= floor_seq && entry.seq !== Math.max(seq + 1, floor_seq))
+        report("I16", name, `there is a gap after ${seq}`);
       if (entry.at < at) report("I20", name, "is older than the entry before it");
       if (entry.thread_id !== null && owners.get(entry.thread_id) !== entry.user_id)
         report("I18", name, `is of ${entry.user_id} and names the thread ${entry.thread_id} of another`);
@@ -78,10 +85,32 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
       changes += await auditEntry(store, entry, floor_seq, report);
     }
     onProgress?.("journal entries", entries);
+    await breathe();
     if (page.end) break;
     after = page.after;
   }
   return { entries, events, changes };
+}
+
+/** The next page; past an entry that cannot be read it goes on with the next one, and says so. */
+async function readOn(store: Store, after: number, report: Report): Promise<JournalPage> {
+  try {
+    return await store.entries(HOST, after, PAGE);
+  } catch (error) {
+    if (!isUnreadable(error)) throw error;
+  }
+  try {
+    const page = await store.entries(HOST, after, 1);
+    return { ...page, end: false };
+  } catch (error) {
+    if (!isUnreadable(error)) throw error;
+    report("storage", `entry ${after + 1}`, error.message);
+    return { entries: [], after: after + 1, end: after + 1 >= (await store.lastSeq()) };
+  }
+}
+
+function isUnreadable(error: unknown): error is StoreError {
+  return error instanceof StoreError && (error.code === "store_corrupt" || error.code === "store_io");
 }
 
 /** Answers how many of its changes are about notifications that exist. */
@@ -111,11 +140,17 @@ async function auditLedger(store: Store, report: Report, onProgress?: (what: str
     const page = await store.ledger(after, PAGE);
     for (const kept of page) {
       notifications += 1;
-      const story = (await store.story(HOST, kept.delivery.id)) ?? [];
-      changes += auditStory(kept, story, report);
       after = kept.number;
+      try {
+        const story = (await store.story(HOST, kept.delivery.id)) ?? [];
+        changes += auditStory(kept, story, report);
+      } catch (error) {
+        if (!isUnreadable(error)) throw error;
+        report("storage", kept.delivery.id, error.message);
+      }
     }
     onProgress?.("notifications", notifications);
+    await breathe();
     if (page.length < PAGE) return { notifications, changes };
   }
 }

@@ -3,7 +3,7 @@
  * is left out of the body and put back on reading. Rows are half as long that way, and so is a commit.
  */
 import { ADDRESSES, type Axes, HANDLERS, TARGETS } from "../domain/axes.js";
-import { assert, unreachable } from "../domain/errors.js";
+import { StoreError, unreachable } from "../domain/errors.js";
 import type { Event } from "../domain/event.js";
 import type { ThreadId, UserId } from "../domain/ids.js";
 import type { Change, EntryBody, JournalEntry, Patch } from "../domain/journal.js";
@@ -32,7 +32,8 @@ export function axesText(axes: Axes): string {
 
 export function axesFrom(text: string): Axes {
   const axes = AXES_BY_TEXT.get(text);
-  assert(axes !== undefined, `${JSON.stringify(text)} is no routing`);
+  if (axes === undefined)
+    throw new StoreError("store_corrupt", `${JSON.stringify(text)} is no routing; restore a backup.`);
   return axes;
 }
 
@@ -68,7 +69,7 @@ function field(name: string, value: string | number | null, usual: unknown): str
 }
 
 export function decodeEntry(row: EntryRow, body: string): JournalEntry {
-  const stored = JSON.parse(body) as Loose;
+  const stored = parsed(row, body);
   const event = stored["event"] === undefined ? undefined : longEvent(stored["event"] as Loose, row);
   const changes = ((stored["changes"] as Loose[] | undefined) ?? []).map((change) => longChange(change, event, row));
   const { seq, at, type, user_id, thread_id } = row;
@@ -82,6 +83,14 @@ export function decodeEntry(row: EntryRow, body: string): JournalEntry {
     user_id,
     thread_id,
   } as JournalEntry;
+}
+
+function parsed(row: EntryRow, body: string): Loose {
+  try {
+    return JSON.parse(body) as Loose;
+  } catch (error) {
+    throw new StoreError("store_corrupt", `entry ${row.seq} of the journal cannot be read; restore a backup.`, error);
+  }
 }
 
 /** Ids, types and severities are made of characters that need no escape. */

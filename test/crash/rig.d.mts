@@ -34,4 +34,12 @@ export interface Tally {
 export const CRASH_POINTS: readonly string[];
 export function planKills(seed: number, kills: number): FolderPlan[];
 export function newTally(): Tally;
-export function runFolder(plan: FolderPlan, tally: Tally, onKill?: (tally: Tally) => void): Promise<void>;
+export function runFolder(
+  plan: FolderPlan,
+  tally: Tally,
+  options?: {
+    onKill?: (tally: Tally) => void;
+    /** Leave the folder of a problem where it is. */
+    keep?: boolean;
+  },
+): Promise<void>;

@@ -94,36 +94,33 @@ export function newTally() {
   };
 }
 
-/** Puts one folder through its lives; adds to the tally. */
-export async function runFolder(plan, tally, onKill = () => {}) {
+/** Puts one folder through its lives, or up to the first problem; adds to the tally. */
+export async function runFolder(plan, tally, { onKill = () => {}, keep = false } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "tidings-crash-"));
   const oracle = new Oracle();
   const random = randomFrom(plan.seed);
   const before = { ...tally };
-  const tell = () => {
-    for (const text of oracle.problems.splice(0)) tally.problems.push(`folder seed ${plan.seed}: ${text}`);
-  };
   try {
     for (const [life, end] of plan.ends.entries()) {
       const seed = random.between(0, 2 ** 31);
-      const died = await live({ folder, seed, life, callers: CALLERS, also: plan.also }, end, (line) =>
-        oracle.take(line),
-      );
+      const task = { folder, seed, life, callers: CALLERS, also: plan.also };
+      const died = await live(task, end, (line) => oracle.take(line));
       count(tally, end, died, life, oracle);
       await auditCrashed(folder, oracle, tally, `after life ${life}`);
       // The life that is cut while it opens finds the folder as the kill left it: nobody has recovered it before.
       if (plan.ends[life + 1]?.how !== "opening") await reopen(folder, oracle, life, tally);
-      tell();
       tally.events = before.events + oracle.eventsAnswered;
       tally.notifications = before.notifications + oracle.notificationsAnswered;
       tally.answers = sum(before.answers, oracle.answers);
       onKill(tally);
+      if (oracle.problems.length > 0) break;
     }
-    await auditCrashed(folder, oracle, tally, "at the end");
-    tell();
+    if (oracle.problems.length === 0) await auditCrashed(folder, oracle, tally, "at the end");
     tally.folders += 1;
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    const where = keep ? folder : `seed ${plan.seed}`;
+    for (const text of oracle.problems) tally.problems.push(`folder ${where}: ${text}`);
+    if (!keep || oracle.problems.length === 0) rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -230,8 +227,8 @@ async function auditCrashed(folder, oracle, tally, when) {
       await reader.close();
     }
   } catch (error) {
-    // Killed before the schema was committed: the reader says that it has to be opened for writing first.
-    if (oracle.eventsAnswered === 0 && error.code === "read_only") return;
+    // Killed before the schema was committed, or the journal had its id: a reader says that a writer must come first.
+    if (oracle.eventsAnswered === 0 && ["read_only", "store_busy"].includes(error.code)) return;
     oracle.problems.push(`audit ${when}: ${error.stack}`);
   }
 }

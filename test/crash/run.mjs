@@ -38,7 +38,7 @@ function progress() {
 }
 
 for (const folder of planKills(seed, kills)) {
-  await runFolder(folder, tally, progress);
+  await runFolder(folder, tally, { onKill: progress, keep: true });
   if (tally.problems.length > 0) break;
 }
 if (process.stdout.isTTY) console.log();

@@ -196,10 +196,11 @@ function knownProducerId(core: Core, event: NewEvent, digest: string): EventId |
 function duplicate(core: Core, event_id: EventId): Accepted {
   const entry = core.journal.ofEvent(event_id);
   assert(entry !== undefined, `event ${event_id} has no journal entry`);
-  const matches = matchesOf(entry.changes).map((record): Match => {
+  // What retention has removed of it meanwhile is not shown; it is the same event all the same.
+  const matches = matchesOf(entry.changes).flatMap((record): Match[] => {
     const held = core.ledger.byId(record.notification_id);
-    assert(held !== undefined, `notification ${record.notification_id} of event ${event_id} is gone`);
-    return { subscriber_id: record.subscriber_id, outcome: record.outcome, stored: core.ledger.stored(held) };
+    if (held === undefined) return [];
+    return [{ subscriber_id: record.subscriber_id, outcome: record.outcome, stored: core.ledger.stored(held) }];
   });
   return { event_id, seq: entry.seq, outcome: "duplicate", matches };
 }

@@ -4,6 +4,7 @@ import {
   copyFileSync,
   existsSync,
   fsyncSync,
+  linkSync,
   mkdirSync,
   openSync,
   renameSync,
@@ -17,7 +18,7 @@ import { systemClock } from "../../platform/clock.js";
 import { IdSource } from "../../platform/ids.js";
 import { APPLICATION_ID, type Connection } from "./connection.js";
 import { DATABASE_FILE } from "./database.js";
-import { storeError } from "./failure.js";
+import { isBusy, storeError } from "./failure.js";
 import { WriterLock } from "./lock.js";
 import { SCHEMA_VERSION } from "./migrate.js";
 
@@ -42,6 +43,7 @@ export async function backupTo(
       },
     });
     chmodSync(partial, 0o600);
+    intoOneFile(partial);
     inspect(partial);
     flush(partial);
     renameSync(partial, target);
@@ -69,10 +71,11 @@ export async function restoreFrom(file: string, folder: string, replace: boolean
       const arriving = `${target}.arriving`;
       copyFileSync(source, arriving);
       chmodSync(arriving, 0o600);
+      intoOneFile(arriving);
       inspect(arriving);
-      const id = rename(arriving);
+      const id = giveNewId(arriving);
       flush(arriving);
-      setAside(target);
+      keepOld(target);
       renameSync(arriving, target);
       flush(folder);
       return id;
@@ -103,11 +106,20 @@ function inspect(file: string): void {
   }
 }
 
-function rename(file: string): JournalId {
+/** Without a write-ahead log beside it; fails with `store_busy` if somebody is reading it. */
+function intoOneFile(file: string): void {
+  const connection = new Database(file, { timeout: 0 });
+  try {
+    connection.pragma("journal_mode = DELETE");
+  } finally {
+    connection.close();
+  }
+}
+
+function giveNewId(file: string): JournalId {
   const id = journalId(new IdSource().random(systemClock.wall()));
   const connection = new Database(file);
   try {
-    connection.pragma("journal_mode = DELETE");
     connection.prepare("UPDATE meta SET value = ? WHERE key = 'journal_id'").run(id);
   } finally {
     connection.close();
@@ -115,12 +127,22 @@ function rename(file: string): JournalId {
   return id;
 }
 
-function setAside(target: string): void {
-  rmSync(`${target}-shm`, { force: true });
-  for (const suffix of ["", "-wal"]) {
-    rmSync(`${target}.old${suffix}`, { force: true });
-    if (existsSync(`${target}${suffix}`)) renameSync(`${target}${suffix}`, `${target}.old${suffix}`);
+/**
+ * Keeps what is in the place as `tidings.db.old`, without taking it away: killed at any moment, the folder has the
+ * old database or the new one. A log that belongs to the old one must not be found beside the new one.
+ */
+function keepOld(target: string): void {
+  if (!existsSync(target)) return;
+  try {
+    intoOneFile(target);
+  } catch (error) {
+    if (isBusy(error)) throw error;
+    // Damaged, which may be why it is replaced: as it is, with its log.
+    rmSync(`${target}-shm`, { force: true });
+    if (existsSync(`${target}-wal`)) renameSync(`${target}-wal`, `${target}.old-wal`);
   }
+  rmSync(`${target}.old`, { force: true });
+  linkSync(target, `${target}.old`);
 }
 
 function flush(path: string): void {

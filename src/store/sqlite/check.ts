@@ -34,11 +34,21 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
   },
   {
     says: "an event's id does not carry its place in the journal",
-    sql: "SELECT seq FROM journal WHERE type = 'event' AND substr(json_extract(body, '$.event.id'), -12) <> format('%012x', seq)",
+    sql: "SELECT seq FROM journal WHERE type = 'event' AND json_valid(body) AND substr(json_extract(body, '$.event.id'), -12) <> format('%012x', seq)",
   },
   {
     says: "a notification's id does not carry its number",
     sql: "SELECT number FROM notifications WHERE substr(id, -12) <> format('%012x', number)",
+  },
+  {
+    says: "a producer's id is not kept with its event",
+    sql: `SELECT seq FROM journal j WHERE type = 'event' AND json_valid(body) AND body ->> '$.event.producer_id' IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM producer_ids p WHERE p.user_id = j.user_id AND p.source = j.body ->> '$.event.source'
+        AND p.producer_id = j.body ->> '$.event.producer_id' AND p.event_id = j.body ->> '$.event.id')`,
+  },
+  {
+    says: "a journal entry cannot be read",
+    sql: "SELECT seq FROM journal WHERE NOT json_valid(body)",
   },
   {
     says: "a count disagrees with the events behind it",
@@ -68,6 +78,8 @@ export function checkStorage(connection: Connection): string[] {
   const integrity = connection.pragma("integrity_check(20)") as { integrity_check: string }[];
   for (const { integrity_check } of integrity)
     if (integrity_check !== "ok") problems.push(`SQLite: ${integrity_check}`);
+  // Nothing that a damaged file says about itself can be relied on.
+  if (problems.length > 0) return problems;
   const foreign = connection.pragma("foreign_key_check") as { table: string; rowid: number }[];
   for (const { table, rowid } of foreign.slice(0, SHOWN)) problems.push(`row ${rowid} of ${table} points at nothing`);
   for (const { says, sql } of CONTRADICTIONS) {

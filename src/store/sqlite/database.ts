@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { assert, StoreError } from "../../domain/errors.js";
@@ -26,11 +26,16 @@ export function openDatabase(folder: string, options: OpenOptions): Connection {
   let connection: Connection | undefined;
   try {
     if (!options.readonly) prepareFolder(folder, file);
+    else if (!existsSync(file))
+      throw new StoreError("read_only", `${file} is not there; open the folder for writing to make it.`);
     connection = new Database(file, { readonly: options.readonly, fileMustExist: true, timeout: BUSY_MS });
     assertEngine(connection);
     assertOurs(connection, file);
     if (options.readonly) assertReadable(connection, file);
-    else prepareForWriting(connection, options);
+    else {
+      chmodSync(file, 0o600);
+      prepareForWriting(connection, options);
+    }
     return connection;
   } catch (error) {
     connection?.close();
@@ -41,7 +46,6 @@ export function openDatabase(folder: string, options: OpenOptions): Connection {
 function prepareFolder(folder: string, file: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   createPrivate(file);
-  chmodSync(file, 0o600);
 }
 
 function assertEngine(connection: Connection): void {

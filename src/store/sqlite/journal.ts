@@ -40,9 +40,10 @@ export class Journal {
     this.#lastSeq = Math.max(this.last().seq, this.#pruned.seq);
   }
 
-  /** The newest entry that is in the database; a reader asks anew each time. */
+  /** The newest entry that is or was in the database; a reader asks anew each time. */
   last(): { seq: number; at: number } {
-    return (this.#last.get() as { seq: number; at: number } | undefined) ?? this.#pruned;
+    const last = (this.#last.get() as { seq: number; at: number } | undefined) ?? this.#pruned;
+    return { seq: Math.max(last.seq, this.#pruned.seq), at: Math.max(last.at, this.#pruned.at) };
   }
 
   get lastSeq(): number {

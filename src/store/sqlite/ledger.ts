@@ -1,5 +1,5 @@
 import type { Channel } from "../../domain/axes.js";
-import { assert } from "../../domain/errors.js";
+import { assert, StoreError } from "../../domain/errors.js";
 import type { EventId, LeaseId, NotificationId, SubscriberId, ThreadId, UserId } from "../../domain/ids.js";
 import { type JsonObject, jsonText } from "../../domain/json.js";
 import { LIMITS } from "../../domain/limits.js";
@@ -304,7 +304,8 @@ export function heldOf(row: HeldRow): Held {
   };
   const lease = row[28] === null || row[29] === null ? null : { id: row[28], owner: row[29] };
   const state = row[21];
-  assert((state === "LOCKED") === (lease !== null), `delivery ${id} is ${state} and its lease disagrees`);
+  if ((state === "LOCKED") !== (lease !== null))
+    throw new StoreError("store_corrupt", `delivery ${id} is ${state} and its lease disagrees; restore a backup.`);
   const delivery = {
     id,
     user_id: row[19],

@@ -40,7 +40,7 @@ import type { Connection } from "./connection.js";
 import type { Core } from "./core.js";
 import { DATABASE_FILE, engineVersion, openDatabase } from "./database.js";
 import { DedupeWindows } from "./dedupe.js";
-import { storeError } from "./failure.js";
+import { codeOf, storeError } from "./failure.js";
 import { Journal } from "./journal.js";
 import { Leases } from "./leases.js";
 import { HELD_COLUMNS, type HeldRow, heldOf, Ledger } from "./ledger.js";
@@ -86,10 +86,23 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       readonly: lock === undefined,
       ...(bytesMax === undefined ? {} : { bytesMax }),
     });
-    return new SqliteStore(connection, lock, options);
+    return storeOn(connection, lock, options);
   } catch (error) {
     lock?.release();
     throw error;
+  }
+}
+
+/** Tables that are missing show when the statements are prepared. */
+function storeOn(connection: Connection, lock: WriterLock | undefined, options: SqliteOptions): SqliteStore {
+  try {
+    return new SqliteStore(connection, lock, options);
+  } catch (error) {
+    connection.close();
+    const file = join(options.folder, DATABASE_FILE);
+    if (codeOf(error) === "SQLITE_ERROR")
+      throw new StoreError("store_corrupt", `${file} lacks a part of its schema; restore a backup.`, error);
+    throw storeError(error, file) ?? error;
   }
 }
 
@@ -120,6 +133,8 @@ export class SqliteStore implements Store {
   readonly #lists: Lists;
   readonly #prune: Prune;
   readonly #listeners = new Set<(lastSeq: number) => void>();
+  /** Snapshots that are being read: a backup, an audit. */
+  readonly #moments = new Set<Promise<unknown>>();
   #stopPolling: (() => void) | undefined;
   #closed = false;
 
@@ -436,11 +451,24 @@ export class SqliteStore implements Store {
   /** A connection of its own in a read transaction; ends when `use` does. */
   async #atThisMoment<Value>(use: (connection: Connection) => Promise<Value>): Promise<Value> {
     const connection = await this.#read(() => openDatabase(this.#options.folder, { readonly: true }));
+    const using = this.#useMoment(connection, use);
+    const ended = using.catch(() => {});
+    this.#moments.add(ended);
+    try {
+      return await using;
+    } finally {
+      this.#moments.delete(ended);
+    }
+  }
+
+  async #useMoment<Value>(connection: Connection, use: (connection: Connection) => Promise<Value>): Promise<Value> {
     try {
       connection.exec("BEGIN");
       // The transaction begins with its first read.
       connection.prepare("SELECT count(*) FROM meta").get();
       return await use(connection);
+    } catch (error) {
+      throw storeError(error, this.#core.file) ?? error;
     } finally {
       connection.close();
     }
@@ -451,6 +479,7 @@ export class SqliteStore implements Store {
     await this.#queue?.drain();
     this.#closed = true;
     this.#stopPolling?.();
+    await Promise.all(this.#moments);
     this.#connection.close();
     this.#lock?.release();
   }
