@@ -4,7 +4,7 @@ import { Deliveries, viewOrMiss } from "./delivery/deliveries.js";
 import { type Explanation, explain } from "./delivery/explain.js";
 import { Watchdog } from "./delivery/watchdog.js";
 import { CHANNELS, type Channel } from "./domain/axes.js";
-import { type Miss, NotFoundError, type StoreError } from "./domain/errors.js";
+import { ConflictError, type Miss, NotFoundError, StoreError } from "./domain/errors.js";
 import { type EventInput, parseEvent } from "./domain/event.js";
 import {
   type EventId,
@@ -131,6 +131,7 @@ const ackSchema = z.strictObject({
   action: z.enum(ACK_ACTIONS),
 });
 
+const idSchema = wordSchema(LIMITS.idChars);
 const watchSchema = z.int().min(0);
 const WATCH_PAGE = 256;
 
@@ -232,10 +233,22 @@ export class TidingsView {
     return viewOrMiss(await this.shared.store.redrive(this.#principal, notificationId(id)));
   }
 
-  /** The journal as it grows: from after `after` (0 for all there is), or from now on. */
-  async *watch(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<JournalEntry, void, undefined> {
+  /**
+   * The journal as it grows: from after `after`, or from now on; 0 is the oldest that there is. A cursor whose next
+   * entries retention has removed is refused with `cursor_too_old`, never passed over.
+   */
+  watch(options: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<JournalEntry, void, undefined> {
+    const { after } = options;
+    const start = after === undefined ? this.shared.store.lastSeq() : parseInput(watchSchema, after);
+    return this.#watchFrom(start, options.signal);
+  }
+
+  async *#watchFrom(
+    start: number | Promise<number>,
+    asked?: AbortSignal,
+  ): AsyncGenerator<JournalEntry, void, undefined> {
     const { store, ended } = this.shared;
-    const signal = options.signal === undefined ? ended.signal : AbortSignal.any([options.signal, ended.signal]);
+    const signal = asked === undefined ? ended.signal : AbortSignal.any([asked, ended.signal]);
     let commits = 0;
     let wake = () => {};
     const stopListening = store.onCommit(() => {
@@ -245,10 +258,12 @@ export class TidingsView {
     const onAbort = () => wake();
     signal.addEventListener("abort", onAbort);
     try {
-      let cursor = options.after === undefined ? await store.lastSeq() : parseInput(watchSchema, options.after);
+      let cursor = await start;
       while (!signal.aborted) {
         const seen = commits;
         const page = await store.entries(this.#principal, cursor, WATCH_PAGE);
+        if (cursor > 0 && cursor + 1 < page.floor)
+          throw new ConflictError("cursor_too_old", `entries after ${cursor} are pruned; the oldest is ${page.floor}`);
         for (const entry of page.entries) {
           yield entry;
           if (signal.aborted) return;
@@ -264,7 +279,7 @@ export class TidingsView {
       stopListening();
       signal.removeEventListener("abort", onAbort);
     }
-    if (ended.signal.aborted && ended.signal.reason instanceof Error && !options.signal?.aborted) {
+    if (ended.signal.aborted && ended.signal.reason instanceof Error && !asked?.aborted) {
       const { reason } = ended.signal;
       if (reason.name !== "AbortError") throw reason;
     }
@@ -280,7 +295,7 @@ export class TidingsView {
 
   /** Closes it: what was in it goes to the user's inbox, or ends. */
   async closeThread(thread_id: string): Promise<ThreadView> {
-    return threadView(await this.shared.store.closeThread(this.#principal, threadId(thread_id)));
+    return threadView(await this.shared.store.closeThread(this.#principal, threadId(parseInput(idSchema, thread_id))));
   }
 
   /** The agent has seen this by itself: what is pending about it, now or later, is withdrawn. */
@@ -297,7 +312,8 @@ export class TidingsView {
   /** What a user sends without a user's name is that user's. */
   #own<Input>(input: Input): Input {
     if (this.#principal.kind === "host" || typeof input !== "object" || input === null) return input;
-    return { user_id: this.#principal.user_id, ...input };
+    const named = (input as { user_id?: string | undefined }).user_id;
+    return { ...input, user_id: named ?? this.#principal.user_id };
   }
 }
 
@@ -343,7 +359,17 @@ export class Tidings extends TidingsView {
         options.onFailure?.(error);
       },
     });
-    const watchdog = store.writable ? new Watchdog(store, (error) => ended.abort(error)) : undefined;
+    const watchdog = store.writable
+      ? new Watchdog(store, (error) => {
+          const failure = new StoreError(
+            "store_io",
+            "the watchdog stopped on an error of its own; open it again",
+            error,
+          );
+          ended.abort(failure);
+          options.onFailure?.(failure);
+        })
+      : undefined;
     try {
       await watchdog?.start();
     } catch (error) {

@@ -130,6 +130,14 @@ export async function withReader<Value>(settings: Settings, use: (tidings: Tidin
   return closing(await open(settings, "read"), use);
 }
 
+/** For checks: opens what is there, makes nothing, changes nothing, not even what is overdue. */
+export async function withOnlooker<Value>(
+  settings: Settings,
+  use: (tidings: Tidings) => Promise<Value>,
+): Promise<Value> {
+  return closing(await open(settings, "read"), use);
+}
+
 async function closing<Value>(tidings: Tidings, use: (tidings: Tidings) => Promise<Value>): Promise<Value> {
   try {
     return await use(tidings);

@@ -80,7 +80,11 @@ export class Deliveries {
 
   async renew(lease: string, lease_ms: number = this.#policy.leaseMs) {
     const parsed = parseInput(z.int().min(1).max(LIMITS.leaseMsMax), lease_ms);
-    const answer = await this.#store.renew(this.#principal, leaseId(lease), parsed);
+    const answer = await this.#store.renew(
+      this.#principal,
+      leaseId(parseInput(wordSchema(LIMITS.idChars), lease)),
+      parsed,
+    );
     return isMiss(answer) ? answer : { ...answer, expires_at: isoTime(answer.expires_at) };
   }
 

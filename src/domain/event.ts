@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { InvalidInputError } from "./errors.js";
 import { type EventId, LOCAL_USER, type ThreadId, threadId, type UserId, userId } from "./ids.js";
-import { assertJsonObject, canonicalJson, type JsonObject, jsonText } from "./json.js";
+import { canonicalJson, type JsonObject, jsonText, takeJson } from "./json.js";
 import { LIMITS } from "./limits.js";
 import { parseInput, timestampSchema, wordSchema } from "./parse.js";
 import { SEVERITIES, type Severity } from "./severity.js";
@@ -66,8 +66,7 @@ const eventSchema = z.strictObject({
 /** Parses what came in at the border, or throws `InvalidInputError` with the field and the reason. */
 export function parseEvent(input: unknown): NewEvent {
   const parsed = parseInput(eventSchema, input);
-  const payload = parsed.payload ?? {};
-  assertPayload(payload, "payload");
+  const payload = takePayload(parsed.payload ?? {}, "payload");
   return {
     producer_id: parsed.id ?? null,
     type: parsed.type,
@@ -82,11 +81,13 @@ export function parseEvent(input: unknown): NewEvent {
   };
 }
 
-export function assertPayload(payload: unknown, field: string): asserts payload is JsonObject {
-  assertJsonObject(payload, field);
+/** Checked, copied, and not too large. */
+export function takePayload(value: unknown, field: string): JsonObject {
+  const payload = takeJson(value, field);
   const bytes = Buffer.byteLength(jsonText(payload));
   if (bytes > LIMITS.payloadBytes)
     throw new InvalidInputError(field, `is ${bytes} bytes as JSON; the limit is ${LIMITS.payloadBytes}`);
+  return payload;
 }
 
 /** What must be equal for two events with one producer id to be the same event. */

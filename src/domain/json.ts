@@ -9,7 +9,7 @@ export interface JsonObject {
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
 
 /** Checks that `value` is plain JSON within the limits; `field` names it in the error. */
-export function assertJsonObject(value: unknown, field: string): asserts value is JsonObject {
+function assertJsonObject(value: unknown, field: string): asserts value is JsonObject {
   if (!isPlainObject(value)) throw new InvalidInputError(field, "must be a JSON object");
   walk(value, field, 1, { keys: 0 });
 }
@@ -70,14 +70,18 @@ export function canonicalJson(value: Json): string {
 const texts = new WeakMap<JsonObject, string>();
 
 /**
- * The JSON text of an object that came in at the border: made once, when it was checked, so that what is stored is
- * what was checked even if the caller changes the object meanwhile.
+ * A copy of what came in at the border, checked; nobody outside has it, so that it cannot change any more, and its
+ * JSON text is kept beside it.
  */
+export function takeJson(value: unknown, field: string): JsonObject {
+  assertJsonObject(value, field);
+  const text = JSON.stringify(value);
+  const copy = JSON.parse(text) as JsonObject;
+  texts.set(copy, text);
+  return copy;
+}
+
+/** The JSON text of an object; known already for one that `takeJson` made. */
 export function jsonText(value: JsonObject): string {
-  let text = texts.get(value);
-  if (text === undefined) {
-    text = JSON.stringify(value);
-    texts.set(value, text);
-  }
-  return text;
+  return texts.get(value) ?? JSON.stringify(value);
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Address, Axes, Channel, Handler, Target } from "./axes.js";
 import { ADDRESSES, HANDLERS, TARGETS } from "./axes.js";
 import type { Event } from "./event.js";
-import { assertPayload, eventTypeSchema } from "./event.js";
+import { eventTypeSchema, takePayload } from "./event.js";
 import type { EventId, LeaseId, NotificationId, SubscriberId, ThreadId, UserId } from "./ids.js";
 import { LOCAL_USER, threadId, userId } from "./ids.js";
 import type { JsonObject } from "./json.js";
@@ -191,11 +191,10 @@ export type ParsedNotify = ReturnType<typeof parseNotify>;
 /** Parses and fills the defaults, or throws `InvalidInputError`. */
 export function parseNotify(input: unknown) {
   const parsed = parseInput(notifySchema, input);
-  const data = parsed.data;
-  if (data !== undefined) assertPayload(data, "data");
+  const data = parsed.data === undefined ? null : takePayload(parsed.data, "data");
   return {
     ...parsed,
-    data: data ?? null,
+    data,
     priority: priorityOf(parsed),
     address: parsed.address ?? (parsed.thread_id === undefined ? "user" : "session"),
     user_id: parsed.user_id === undefined ? LOCAL_USER : userId(parsed.user_id),

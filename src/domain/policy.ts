@@ -10,7 +10,7 @@ export interface DeliveryPolicy {
   readonly leaseMs: number;
   /** After so many released claims an agent item goes to the user. */
   readonly attemptsMax: number;
-  /** Pause after the first released claim; four times as long after each further one. */
+  /** Pause after the first released claim; four times as long after each further one, a minute at most. */
   readonly backoffMs: number;
 }
 
@@ -25,6 +25,11 @@ export const DEFAULT_POLICY: DeliveryPolicy = {
   backoffMs: 1_000,
 };
 
+const GROWTH_MAX = 10;
+/** However often it failed, an item is offered again after a minute. */
+const BACKOFF_MS_MAX = 60_000;
+
 export function backoffAfter(attempts: number, policy: DeliveryPolicy): number {
-  return policy.backoffMs * 4 ** Math.max(0, attempts - 1);
+  const growth = 4 ** Math.min(Math.max(0, attempts - 1), GROWTH_MAX);
+  return Math.min(policy.backoffMs * growth, Math.max(policy.backoffMs, BACKOFF_MS_MAX));
 }

@@ -57,6 +57,9 @@ export interface DecideContext {
 export function decide(delivery: Delivery, command: Command, context: DecideContext): Decision {
   const { column } = command;
   const cell = TRANSITIONS[delivery.state][column];
+  // Whoever names another epoch than the row's has lost it, wherever it is now.
+  const lost = "epoch" in command && command.epoch !== undefined && command.epoch !== delivery.lease_epoch;
+  if (lost && !isTerminal(delivery.state)) return missed(delivery, column, "stale_lease");
   if ("miss" in cell) return missed(delivery, column, cell.miss);
   if (!COLUMN_CHANNELS[column].includes(delivery.channel)) return missed(delivery, column, "wrong_channel");
 
@@ -85,17 +88,13 @@ export function decide(delivery: Delivery, command: Command, context: DecideCont
       return changed(delivery, column, pathOf(cell), { action: command.action, ...read }, context);
     }
     case "settle":
-      if (command.epoch !== delivery.lease_epoch) return missed(delivery, column, "stale_lease");
       return changed(delivery, column, pathOf(cell), { lease: null }, context);
     case "release": {
-      if (command.epoch !== delivery.lease_epoch) return missed(delivery, column, "stale_lease");
       const attempts = delivery.attempts + 1;
       const not_before = context.at + backoffAfter(attempts, context.policy);
       return changed(delivery, column, pathOf(cell), { lease: null, attempts, not_before }, context);
     }
     case "escalate": {
-      if (command.epoch !== undefined && command.epoch !== delivery.lease_epoch)
-        return missed(delivery, column, "stale_lease");
       const effective = shownBySystem(delivery.effective, command.address);
       const patch: Patch = {
         lease: null,

@@ -1,4 +1,5 @@
 import type { EventId } from "./ids.js";
+import { type JsonObject, jsonText } from "./json.js";
 import type { Kept, NotificationView } from "./notification.js";
 import { isoTime } from "./time.js";
 import { isTerminal } from "./transitions.js";
@@ -17,7 +18,7 @@ export function viewOf(kept: Kept & { readonly event_ids: readonly EventId[] }):
     priority: delivery.priority,
     inject_at: notification.inject_at,
     content: notification.content,
-    data: notification.data,
+    data: notification.data === null ? null : (JSON.parse(jsonText(notification.data)) as JsonObject),
     address: notification.axes.address,
     target: notification.axes.target,
     handler: notification.axes.handler,

@@ -1,10 +1,10 @@
 /**
  * Checks the guarantees over a whole store: the journal is ordered and whole, every step in it is legal by the grid,
- * and replaying it gives the ledger, field by field. Reads only; memory does not grow with the store.
+ * and replaying it gives the ledger, field by field. Reads only; of all it reads it keeps only whose each thread is.
  */
 import { channelOf, isSystemChannel } from "../domain/axes.js";
 import { StoreError } from "../domain/errors.js";
-import type { Change, JournalEntry } from "../domain/journal.js";
+import type { Change, JournalEntry, ThreadState } from "../domain/journal.js";
 import { canonicalJson, type Json } from "../domain/json.js";
 import type { Kept } from "../domain/notification.js";
 import { HOST } from "../domain/principal.js";
@@ -56,9 +56,14 @@ type Report = (rule: string, subject: string, message: string) => void;
 async function auditJournal(store: Store, report: Report, onProgress?: (what: string, done: number) => void) {
   const { floor_seq } = await store.facts();
   const owners = new Map<string, string>();
+  const states = new Map<string, ThreadState>();
+  const told = new Map<string, ThreadState>();
   for (let after: Parameters<Store["threads"]>[0] = null; ; ) {
     const threads = await store.threads(after, PAGE);
-    for (const thread of threads) owners.set(thread.id, thread.user_id);
+    for (const thread of threads) {
+      owners.set(thread.id, thread.user_id);
+      states.set(thread.id, thread.state);
+    }
     const last = threads.at(-1);
     if (last === undefined || threads.length < PAGE) break;
     after = last.id;
@@ -82,6 +87,7 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
       at = entry.at;
       entries += 1;
       if (entry.type === "event") events += 1;
+      if (entry.type === "thread" && entry.thread_id !== null) told.set(entry.thread_id, entry.state);
       changes += await auditEntry(store, entry, floor_seq, report);
     }
     onProgress?.("journal entries", entries);
@@ -89,6 +95,8 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
     if (page.end) break;
     after = page.after;
   }
+  for (const [id, state] of told)
+    if (states.get(id) !== state) report("I5", `thread ${id}`, `is ${states.get(id)}, and the journal says ${state}`);
   return { entries, events, changes };
 }
 
@@ -105,7 +113,8 @@ async function readOn(store: Store, after: number, report: Report): Promise<Jour
   } catch (error) {
     if (!isUnreadable(error)) throw error;
     report("storage", `entry ${after + 1}`, error.message);
-    return { entries: [], after: after + 1, end: after + 1 >= (await store.lastSeq()) };
+    const { floor_seq: floor, last_seq } = await store.facts();
+    return { entries: [], after: after + 1, end: after + 1 >= last_seq, floor };
   }
 }
 

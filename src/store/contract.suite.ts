@@ -255,6 +255,31 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
         expect(await stateOf(elsewhere)).toBe("PENDING");
       });
 
+      it("finds the most urgent among thousands that wait", async () => {
+        await Promise.all(Array.from({ length: 1_500 }, () => put({}, { axes: OWN_CONTEXT, priority: "low" })));
+        const urgent = await put({}, { axes: OWN_CONTEXT, priority: "critical" });
+        const { claimed } = await claim();
+        expect(claimed[0]?.delivery.id).toBe(urgent.delivery.id);
+        expect(claimed).toHaveLength(10);
+      });
+
+      it("tells nobody anything in a closed thread", async () => {
+        await store.startThread(HOST, ALICE, ONE);
+        await store.closeThread(HOST, ONE);
+        await put({}, { axes: OWN_CONTEXT });
+        await expect(claim(undefined, { thread_id: ONE })).rejects.toThrow(ConflictError);
+      });
+
+      it("rests a minute at most, however often it was released", async () => {
+        const one = await put({}, { axes: OWN_CONTEXT });
+        for (let attempt = 0; attempt < 40; attempt += 1) {
+          await claim([one]);
+          await run(one.delivery.id, { column: "release", epoch: 2 * attempt + 1 });
+        }
+        const { delivery } = (await store.get(HOST, one.delivery.id)) as Stored;
+        expect(delivery).toMatchObject({ state: "PENDING", attempts: 40, not_before: START_MS + 60_000 });
+      });
+
       it("settles under its epoch and no other (I3)", async () => {
         const one = await put({}, { axes: OWN_DECIDE });
         await claim([one]);
@@ -270,7 +295,11 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
         const one = await put({}, { axes: OWN_DECIDE });
         await claim([one], { lease_ms: 1_000 });
         clock.advance(1_000);
-        expect(missOf(await run(one.delivery.id, { column: "settle", epoch: 1 }))).toBe("stale_lease");
+        for (const column of ["settle", "release"] as const)
+          expect(missOf(await run(one.delivery.id, { column, epoch: 1 }))).toBe("stale_lease");
+        expect(missOf(await run(one.delivery.id, { column: "escalate", reason: "promoted", epoch: 1 }))).toBe(
+          "stale_lease",
+        );
         expect(await stateOf(one)).toBe("LOCKED");
         await store.sweep(10);
         expect(await store.get(HOST, one.delivery.id)).toMatchObject({
@@ -362,7 +391,7 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
         });
       });
 
-      it("acts on a thousand overdue ones in slices", async () => {
+      it("acts on hundreds of overdue ones in slices", async () => {
         await Promise.all(Array.from({ length: 300 }, () => put({}, { axes: OWN_DECIDE, ttl_ms: 1_000 })));
         clock.advance(1_000);
         let acted = 0;
@@ -481,6 +510,10 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
           NotFoundError,
         );
         await expect(store.startThread(HOST, BOB, ONE)).rejects.toThrow(NotFoundError);
+        for (const id of [ONE, unknown]) {
+          await expect(store.startThread(asBob, BOB, id)).rejects.toThrow(NotFoundError);
+          expect(await store.list(asBob, { thread_id: id, limit: 1 })).toEqual({ stored: [], next: null });
+        }
         await expect(store.closeThread(asBob, ONE)).rejects.toThrow(NotFoundError);
       });
 
@@ -523,19 +556,35 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
     describe("observation", () => {
       it("withdraws what is pending about the subject, and what is still to come of that generation", async () => {
         const about = (subject: string, axes = CONTEXT) => put({ thread_id: ONE, subject }, { axes });
-        const first = await about("h_3#1");
-        const second = await about("h_3#2");
-        const other = await about("h_4#1");
-        const shown = await about("h_3#1", FLOOR);
-        const withdrawn = await store.observe(HOST, ONE, "h_3#1");
+        const first = await about("h_3#gen-1");
+        const second = await about("h_3#gen-2");
+        const other = await about("h_4#gen-1");
+        const shown = await about("h_3#gen-1", FLOOR);
+        const withdrawn = await store.observe(HOST, ONE, "h_3#gen-1");
         expect(withdrawn.map((one) => one.delivery.id)).toEqual([first.delivery.id]);
         expect(withdrawn[0]?.delivery).toMatchObject({ state: "SUPPRESSED", reason: "observed" });
         for (const one of [second, other]) expect(await stateOf(one)).toBe("PENDING");
         expect(await stateOf(shown)).toBe("DISPATCHED");
-        expect((await about("h_3#1")).delivery).toMatchObject({ state: "SUPPRESSED", reason: "observed" });
-        expect((await about("h_3#1", FLOOR)).delivery.state).toBe("DISPATCHED");
-        expect((await about("h_3#3")).delivery.state).toBe("PENDING");
-        await expect(store.observe(asBob, ONE, "h_3#3")).rejects.toThrow(NotFoundError);
+        expect((await about("h_3#gen-1")).delivery).toMatchObject({ state: "SUPPRESSED", reason: "observed" });
+        expect((await about("h_3#gen-1", FLOOR)).delivery.state).toBe("DISPATCHED");
+        expect((await about("h_3#gen-3")).delivery.state).toBe("PENDING");
+        await expect(store.observe(asBob, ONE, "h_3#gen-3")).rejects.toThrow(NotFoundError);
+      });
+
+      it("takes a number in a name for what it is: a part of the name", async () => {
+        const seven = await put({ thread_id: ONE, subject: "acme/api#7" }, { axes: CONTEXT });
+        expect(await store.observe(HOST, ONE, "acme/api#41")).toEqual([]);
+        expect(await stateOf(seven)).toBe("PENDING");
+      });
+
+      it("withdraws what was held then, when it is let go", async () => {
+        const one = await put({ thread_id: ONE, subject: "h_3" }, { axes: CONTEXT });
+        await claim([one], { thread_id: ONE });
+        await store.observe(HOST, ONE, "h_3");
+        expect(await stateOf(one)).toBe("LOCKED");
+        expect(await run(one.delivery.id, { column: "release", epoch: 1 })).toMatchObject({
+          delivery: { state: "SUPPRESSED", reason: "observed" },
+        });
       });
     });
 

@@ -7,7 +7,8 @@
  *   writes nothing; a failure of the disk stops the store: everything that waits is rejected, nothing is retried,
  *   and nothing that was answered is lost.
  * - Time is the store's own clock. It never goes back.
- * - Every operation names its principal. What is another user's does not exist.
+ * - Every operation on what users have names its principal, and what is another user's does not exist. Upkeep (sweep,
+ *   prune, backup, audit and what it reads) is the host's alone.
  */
 import type { Axes, Channel } from "../domain/axes.js";
 import type { Miss } from "../domain/errors.js";
@@ -120,6 +121,8 @@ export interface JournalPage {
   readonly entries: readonly JournalEntry[];
   /** Where to go on; also when no entry of this page was the principal's. */
   readonly after: number;
+  /** Below it retention has removed what was settled. */
+  readonly floor: number;
   /** Whether the end of the journal was reached. */
   readonly end: boolean;
 }
@@ -145,6 +148,8 @@ export interface StoreFacts {
   readonly journal_id: JournalId;
   readonly floor_seq: number;
   readonly last_seq: number;
+  /** The time of the newest entry; ahead of the machine's clock if that was once set wrong. */
+  readonly last_at: number;
   readonly synchronous: string;
   readonly journal_mode: string;
   readonly bytes: number;

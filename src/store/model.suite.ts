@@ -74,13 +74,12 @@ class Model {
   }
 
   /** The state after a command and what follows from it; or the code of the miss. */
-  run(id: NotificationId, commands: readonly Command[]): string | undefined {
+  run(id: NotificationId, commands: readonly Command[], byHolder = false): string | undefined {
     const kept = this.kept.get(id);
     if (kept === undefined) return "not_found";
     let { delivery } = kept;
     const queue = [...commands];
     for (let command = queue.shift(); command !== undefined; command = queue.shift()) {
-      const byHolder = command.column === "settle" || (command.column === "escalate" && command.epoch !== undefined);
       if (byHolder && delivery.state === "LOCKED" && "epoch" in command && command.epoch === delivery.lease_epoch)
         if (this.leaseExpired({ ...kept, delivery })) return "stale_lease";
       this.visit(delivery.state, command.column);
@@ -88,11 +87,19 @@ class Model {
       if (decision.outcome === "miss") return decision.miss.miss;
       if (decision.outcome === "same") continue;
       delivery = decision.next;
-      const further = command.column === "release" && queue.length === 0 ? afterRelease(delivery, POLICY) : null;
+      const letGo = command.column === "release" && queue.length === 0;
+      const further = letGo ? this.afterLetGo({ ...kept, delivery }) : null;
       if (further !== null) queue.push(further);
     }
     this.kept.set(id, { ...kept, delivery });
     return undefined;
+  }
+
+  afterLetGo({ notification, delivery }: Kept): Command | null {
+    const about = notification.subject === null ? null : parseSubject(notification.subject);
+    const seen = about === null ? -1 : (this.observed.get(`${delivery.thread_id}/${about.name}`) ?? -1);
+    if (about !== null && seen >= about.generation) return { column: "suppress", reason: "observed" };
+    return afterRelease(delivery, POLICY);
   }
 
   visit(state: string, column: string): void {
@@ -256,7 +263,7 @@ async function command(index: number, make: (kept: Kept | undefined) => Command,
   const id = pick(model, index);
   const chosen = make(model.kept.get(id));
   const answer = await real.store.command(HOST, { id, command: chosen, operation: "ack" });
-  const miss = model.run(id, [chosen]);
+  const miss = model.run(id, [chosen], true);
   expect(isMiss(answer) ? answer.miss : undefined).toBe(miss);
 }
 
@@ -264,6 +271,7 @@ async function claim(thread: number | null, user: number, limit: number, leaseMs
   const thread_id = thread === null ? undefined : (THREADS[thread] as ThreadId);
   const user_id = thread_id === undefined ? (USERS[user] as (typeof USERS)[number]) : OWNER_OF(thread_id);
   if (thread_id !== undefined) await real.store.startThread(HOST, user_id, thread_id).catch(() => undefined);
+  if (thread_id !== undefined && model.closed.has(thread_id)) return;
   const answer = await real.store.claim(HOST, {
     user_id,
     ...(thread_id === undefined ? {} : { thread_id }),
@@ -362,7 +370,7 @@ const axes = fc.record({
   target: fc.constantFrom(...TARGETS),
   handler: fc.constantFrom(...HANDLERS),
 });
-const subject = fc.constantFrom("h_1", "h_1#1", "h_1#2", "h_2#1");
+const subject = fc.constantFrom("h_1", "h_1#gen-1", "h_1#gen-2", "h_2#gen-1");
 /** Mostly the epoch that holds, sometimes one that does not. */
 const off = fc.constantFrom(0, 0, 0, -1, 1);
 const epochOf = (kept: Kept | undefined, by: number) => Math.max(0, (kept?.delivery.lease_epoch ?? 0) + by);

@@ -135,6 +135,30 @@ describe("emit", () => {
   });
 });
 
+describe("what is stored is the caller's no more", () => {
+  it("an object that is used again is taken as it is then", async () => {
+    const tidings = await openTidings();
+    const payload: Record<string, unknown> = { n: 1 };
+    const data: Record<string, unknown> = { a: 1 };
+    const ids = [];
+    for (const n of [1, 2]) {
+      payload["n"] = n;
+      ids.push((await tidings.emit({ type: "x.y", source: "x", payload: payload as JsonObject })).id);
+    }
+    const told = await Promise.all(ids.map((id) => tidings.explain(id)));
+    expect(told.map((one) => (isMiss(one) ? undefined : one.event?.payload))).toEqual([{ n: 1 }, { n: 2 }]);
+    payload["big"] = "x".repeat(100_000);
+    await expect(tidings.emit({ type: "x.y", source: "x", payload: payload as JsonObject })).rejects.toThrow(/limit/);
+    const { id } = await tidings.notify({ content: "x", data: data as JsonObject });
+    data["a"] = 2;
+    const read = await tidings.read(id);
+    if (isMiss(read)) throw new Error(read.message);
+    expect(read.data).toEqual({ a: 1 });
+    (read.data as Record<string, unknown>)["a"] = 3;
+    expect(await tidings.read(id)).toMatchObject({ data: { a: 1 } });
+  });
+});
+
 describe("bad input", () => {
   const deep = (levels: number): JsonObject => (levels === 0 ? {} : { deeper: deep(levels - 1) });
   const bad: [string, unknown, string][] = [
@@ -197,6 +221,14 @@ describe("bad input", () => {
   ])("notify with %s is refused", async (_, input, field) => {
     const tidings = await openTidings();
     await expect(tidings.notify(input as never)).rejects.toMatchObject({ code: "invalid_input", field });
+  });
+
+  it("an id that is no text is refused", async () => {
+    const tidings = await openTidings();
+    for (const call of [tidings.closeThread({} as never), tidings.deliveries.renew({} as never)])
+      await expect(call).rejects.toThrow(InvalidInputError);
+    const undefinedUser = { type: "cli.event", source: "x", user_id: undefined };
+    expect((await tidings.as("alice").emit(undefinedUser)).matches[0]?.notification.user_id).toBe("alice");
   });
 
   it("a bad policy or subscriber is refused before anything is opened", async () => {
@@ -266,6 +298,28 @@ describe("watch", () => {
     expect(seen).toEqual([2]);
   });
 
+  it("from now on means from the call, and a pruned cursor is refused, not passed over (I16)", async () => {
+    const tidings = await openTidings();
+    const watching = tidings.watch();
+    const { seq } = await tidings.emit(FAILURE);
+    expect((await watching.next()).value?.seq).toBe(seq);
+    await watching.return();
+    for (let index = 0; index < 5; index += 1) {
+      const { matches } = await tidings.emit({ type: "cli.event", source: "x" });
+      await tidings.ack({ id: matches[0]?.notification.id ?? "", revision: 1, action: "clicked" });
+    }
+    await eventually(
+      () => tidings.prune({ older_than_ms: 0 }),
+      () => true,
+    );
+    await eventually(
+      async () => (await tidings.prune({ older_than_ms: 0 })) && (await tidings.facts()).floor_seq,
+      (floor) => floor > 5,
+    );
+    await expect(tidings.watch({ after: 2 }).next()).rejects.toMatchObject({ reason: "cursor_too_old" });
+    expect((await tidings.watch({ after: 0 }).next()).value?.seq).toBe(1);
+  });
+
   it("works for a reader beside the writer", async () => {
     const data = await temporaryFolder();
     const writer = await openTidings({ data });
@@ -320,7 +374,7 @@ describe("the life of a delivery, through the library", () => {
     const item = { id, epoch: held.lease_epoch };
     expect(await tidings.deliveries.settle([item])).toMatchObject([{ miss: "stale_lease" }]);
     expect(await tidings.deliveries.release([item])).toMatchObject([{ miss: "stale_lease" }]);
-    expect(await tidings.deliveries.promote([item], "late")).toMatchObject([{ miss: "wrong_channel" }]);
+    expect(await tidings.deliveries.promote([item], "late")).toMatchObject([{ miss: "stale_lease" }]);
     expect(await tidings.deliveries.renew(lease.id)).toMatchObject({ miss: "stale_lease" });
     expect(await tidings.read(id)).toMatchObject({ state: "ESCALATED", lease_epoch: 2 });
   });

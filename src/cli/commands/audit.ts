@@ -1,7 +1,7 @@
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
-import { withReader } from "../settings.js";
+import { withOnlooker } from "../settings.js";
 import { counted, oneLine } from "../text.js";
 
 export const audit = defineCommand({
@@ -17,7 +17,7 @@ export const audit = defineCommand({
   async run({ words, settings, output }) {
     noWords(words);
     const progress = output.progress();
-    const report = await withReader(settings, (tidings) =>
+    const report = await withOnlooker(settings, (tidings) =>
       tidings.audit((what, done) => progress.show(`checked ${done} ${what}`)),
     ).finally(() => progress.end());
     const code = report.ok ? EXIT.ok : EXIT.problem;

@@ -49,7 +49,7 @@ export const emit = defineCommand({
     'tidings emit cli.build.finished --message "All 412 tests passed"',
     'tidings emit tool.call.failure --source shell --severity error --payload \'{"tool_name":"grep"}\'',
     "tidings emit --file events.ndjson --json",
-    "tail -f events.ndjson | tidings emit - --user ada",
+    "gunzip -c events.ndjson.gz | tidings emit - --user ada",
   ],
   async run(call) {
     const { values, words } = call;

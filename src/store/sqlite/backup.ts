@@ -70,6 +70,8 @@ export async function restoreFrom(file: string, folder: string, replace: boolean
         throw new InvalidInputError("data", `${folder} holds a database; say --replace to put the backup in its place`);
       const arriving = `${target}.arriving`;
       copyFileSync(source, arriving);
+      // A database that was in use when it was copied has its newest commits in its log.
+      if (existsSync(`${source}-wal`)) copyFileSync(`${source}-wal`, `${arriving}-wal`);
       chmodSync(arriving, 0o600);
       intoOneFile(arriving);
       inspect(arriving);
@@ -80,6 +82,7 @@ export async function restoreFrom(file: string, folder: string, replace: boolean
       flush(folder);
       return id;
     } finally {
+      for (const suffix of ["", "-wal", "-shm"]) rmSync(`${target}.arriving${suffix}`, { force: true });
       lock.release();
     }
   } catch (error) {

@@ -29,19 +29,24 @@ export function plan(core: Core, transaction: Transaction, held: Held, commands:
   const queue = [...commands];
   let current = held;
   for (let command = queue.shift(); command !== undefined; command = queue.shift()) {
-    const stale = staleLease(core, transaction, current, command);
-    if (stale !== undefined) return stale;
     const decision = decide(current.delivery, command, { at: transaction.at, policy: core.policy });
     if (decision.outcome === "miss") return decision.miss;
     if (decision.outcome === "same") continue;
     const change = linked(decision.change, current.last_seq);
     steps.push({ before: current, change, next: decision.next });
     current = { ...current, delivery: decision.next, last_seq: core.journal.nextSeq };
-    const further =
-      command.column === "release" && queue.length === 0 ? afterRelease(decision.next, core.policy) : null;
+    const further = command.column === "release" && queue.length === 0 ? afterLetGo(core, current) : null;
     if (further !== null) queue.push(further);
   }
   return { steps, held: current };
+}
+
+/** What was let go: withdrawn if the agent has seen it by itself meanwhile, to the user after too many attempts. */
+function afterLetGo(core: Core, { notification, delivery }: Held): Command | null {
+  const { subject } = notification;
+  if (subject !== null && delivery.thread_id !== null && core.threads.hasObserved(delivery.thread_id, subject))
+    return { column: "suppress", reason: "observed" };
+  return afterRelease(delivery, core.policy);
 }
 
 /** A holder whose lease ran out by the store's clock changes nothing, even if nobody has taken over yet. */
@@ -49,8 +54,7 @@ function staleLease(core: Core, transaction: Transaction, held: Held, command: C
   const { delivery } = held;
   if (delivery.state !== "LOCKED" || !("epoch" in command) || command.epoch === undefined) return undefined;
   if (command.epoch !== delivery.lease_epoch) return undefined;
-  const byHolder = command.column === "settle" || command.column === "escalate";
-  if (!byHolder || !core.leases.isExpired(delivery.lease.id, transaction.at)) return undefined;
+  if (!core.leases.isExpired(delivery.lease.id, transaction.at)) return undefined;
   return explainMiss("stale_lease", delivery, command.column);
 }
 
@@ -89,7 +93,7 @@ export function runCommands(
   const answers = requests.map(({ id, command, operation }): Held | Miss => {
     const held = current.get(id) ?? core.ledger.byId(id);
     if (held === undefined || !mayAct(principal, held.delivery.user_id)) return missNotFound(id);
-    const planned = plan(core, transaction, held, [command]);
+    const planned = staleLease(core, transaction, held, command) ?? plan(core, transaction, held, [command]);
     if (isMiss(planned)) return planned;
     current.set(id, planned.held);
     if (planned.steps.length > 0) {

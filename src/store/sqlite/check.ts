@@ -67,6 +67,17 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
     sql: "SELECT number FROM deliveries WHERE thread_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blocks WHERE kind = 't' AND key = thread_id AND block = number / 256)",
   },
   {
+    says: "a redriven dead letter is not marked as such",
+    sql: "SELECT number FROM notifications n WHERE redrive_of IS NOT NULL AND id NOT IN (SELECT redriven_as FROM redrives)",
+  },
+  {
+    says: "an observation disagrees with the journal",
+    sql: `SELECT o.thread_id || ' ' || o.subject FROM observations o LEFT JOIN (
+        SELECT thread_id, body ->> '$.subject' AS subject, max(body ->> '$.generation') AS generation
+        FROM journal WHERE type = 'observation' AND json_valid(body) GROUP BY 1, 2
+      ) j ON j.thread_id = o.thread_id AND j.subject = o.subject WHERE j.generation IS NOT o.generation`,
+  },
+  {
     says: "a redriven notification is not a dead letter",
     sql: "SELECT r.number FROM redrives r LEFT JOIN deliveries d ON d.number = r.number WHERE d.state IS NOT 'FAILED'",
   },

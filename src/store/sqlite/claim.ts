@@ -1,7 +1,7 @@
-import { InvalidInputError, isMiss, type Miss } from "../../domain/errors.js";
+import { ConflictError, InvalidInputError, isMiss, type Miss } from "../../domain/errors.js";
 import { leaseId, type NotificationId } from "../../domain/ids.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
-import { type Priority, priorityRank } from "../../domain/priority.js";
+import { PRIORITIES } from "../../domain/priority.js";
 import { missNotFound } from "../../domain/reducer.js";
 import { crashPoint } from "../../platform/crashpoint.js";
 import type { Claim, ClaimRequest, Lease } from "../contract.js";
@@ -11,30 +11,21 @@ import type { Connection, Statement } from "./connection.js";
 import type { Core } from "./core.js";
 import type { Held } from "./ledger.js";
 
-/** Pending items looked at to find the most urgent. */
-const CANDIDATES = 500;
-
-interface Candidate {
-  number: number;
-  priority: Priority;
-}
+/** The user's own items, which any of their threads may take. */
+const ANY_THREAD = "";
 
 export class Claims {
-  readonly #ofThread: Statement;
-  readonly #ofUser: Statement;
+  readonly #pending: Statement;
 
   constructor(connection: Connection) {
-    this.#ofThread = connection.prepare(
-      `SELECT number, priority FROM deliveries
-       WHERE thread_id = ? AND live = 1 AND state = 'PENDING' AND user_id = ? AND channel IN ('agent', 'context')
-         AND effective < 'user/' AND not_before <= ?
-       ORDER BY number LIMIT ?`,
-    );
-    this.#ofUser = connection.prepare(
-      `SELECT number, priority FROM deliveries
-       WHERE user_id = ? AND channel = ? AND live = 1 AND state = 'PENDING' AND effective >= 'user/' AND not_before <= ?
-       ORDER BY number LIMIT ?`,
-    );
+    this.#pending = connection
+      .prepare(
+        `SELECT number FROM deliveries
+         WHERE user_id = ? AND (CASE WHEN effective < 'user/' THEN thread_id ELSE '' END) = ? AND priority = ?
+           AND state = 'PENDING' AND not_before <= ?
+         ORDER BY number LIMIT ?`,
+      )
+      .pluck();
   }
 
   /** Locks what is pending under one lease, in one entry. */
@@ -43,10 +34,14 @@ export class Claims {
     const thread = request.thread_id === undefined ? undefined : core.threads.owned(principal, request.thread_id);
     if (thread !== undefined && thread.user_id !== request.user_id)
       throw new InvalidInputError("thread_id", "must belong to the user");
+    if (thread !== undefined && thread.state !== "open")
+      throw new ConflictError("thread_closed", `thread ${JSON.stringify(thread.id)} is closed; nothing is told there`);
 
     const misses: Miss[] = [];
     const wanted =
-      request.ids === undefined ? this.#pending(core, transaction, request) : named(core, request, request.ids, misses);
+      request.ids === undefined
+        ? this.#mostUrgent(core, transaction, request)
+        : named(core, request, request.ids, misses);
     const lease: Lease = {
       id: leaseId(core.ids.random(transaction.at)),
       owner: request.owner,
@@ -78,16 +73,17 @@ export class Claims {
     return { lease, claimed: claimed.map((held) => core.ledger.stored(held)), misses };
   }
 
-  #pending(core: Core, transaction: Transaction, request: ClaimRequest): Held[] {
-    const { at } = transaction;
-    const { user_id, thread_id } = request;
-    const found = [
-      ...(thread_id === undefined ? [] : this.#ofThread.all(thread_id, user_id, at, CANDIDATES)),
-      ...this.#ofUser.all(user_id, "agent", at, CANDIDATES),
-      ...this.#ofUser.all(user_id, "context", at, CANDIDATES),
-    ] as Candidate[];
-    found.sort((one, other) => priorityRank(one.priority) - priorityRank(other.priority) || one.number - other.number);
-    return found.slice(0, request.limit).flatMap(({ number }) => core.ledger.byNumber(number) ?? []);
+  /** By priority and then age. */
+  #mostUrgent(core: Core, { at }: Transaction, { user_id, thread_id, limit }: ClaimRequest): Held[] {
+    const places = thread_id === undefined ? [ANY_THREAD] : [thread_id, ANY_THREAD];
+    const numbers: number[] = [];
+    for (const priority of PRIORITIES) {
+      const left = limit - numbers.length;
+      if (left <= 0) break;
+      const found = places.flatMap((place) => this.#pending.all(user_id, place, priority, at, left) as number[]);
+      numbers.push(...found.sort((one, other) => one - other).slice(0, left));
+    }
+    return numbers.flatMap((number) => core.ledger.byNumber(number) ?? []);
   }
 }
 

@@ -16,6 +16,7 @@ import { assertDurable } from "./database.js";
 import { codeOf, isBusy, storeError } from "./failure.js";
 
 const SLICE = 64;
+const TRIM_AT = 1_024;
 const BUSY_RETRY_MS = 50;
 const BUSY_GIVE_UP_MS = 10_000;
 
@@ -129,6 +130,11 @@ export class CommitQueue {
           lane.head += 1;
         }
         if (lane.head >= lane.operations.length) this.#lanes.delete(name);
+        else if (lane.head >= TRIM_AT) {
+          // A lane that is never empty must not keep what it has done.
+          lane.operations.splice(0, lane.head);
+          lane.head = 0;
+        }
         if (taken.length === SLICE) {
           this.#rotate(name);
           break;

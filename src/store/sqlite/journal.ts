@@ -24,11 +24,13 @@ export class Journal {
   readonly #ofUser: Statement;
   readonly #last: Statement;
   readonly #blocks: Blocks;
+  readonly #meta: Meta;
   readonly #pruned: { seq: number; at: number };
   #lastSeq: number;
 
   constructor(connection: Connection, blocks: Blocks, meta: Meta) {
     this.#blocks = blocks;
+    this.#meta = meta;
     this.#insert = connection.prepare(`INSERT INTO journal (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)`);
     this.#one = connection.prepare(`SELECT ${COLUMNS} FROM journal WHERE seq = ?`);
     this.#after = connection.prepare(`SELECT ${COLUMNS} FROM journal WHERE seq > ? ORDER BY seq LIMIT ?`);
@@ -84,18 +86,19 @@ export class Journal {
 
   page(principal: Principal, after: number, limit: number): JournalPage {
     const last = this.refresh();
+    const floor = this.#meta.number("floor_seq", 1);
     if (principal.kind === "host") {
       const entries = (this.#after.all(after, limit) as JournalRow[]).map(entryOf);
       const end = entries.length < limit;
-      return { entries, after: end ? Math.max(after, last) : (entries.at(-1)?.seq ?? after), end };
+      return { entries, after: end ? Math.max(after, last) : (entries.at(-1)?.seq ?? after), end, floor };
     }
     const entries: JournalEntry[] = [];
     for (const range of this.#blocks.ascending("j", principal.user_id, after + 1)) {
       const rows = this.#ofUser.all(after, range.from, range.to, principal.user_id, limit - entries.length);
       for (const row of rows as JournalRow[]) entries.push(entryOf(row));
-      if (entries.length >= limit) return { entries, after: entries.at(-1)?.seq ?? after, end: false };
+      if (entries.length >= limit) return { entries, after: entries.at(-1)?.seq ?? after, end: false, floor };
     }
-    return { entries, after: Math.max(after, last), end: true };
+    return { entries, after: Math.max(after, last), end: true, floor };
   }
 }
 

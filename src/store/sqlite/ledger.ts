@@ -6,6 +6,7 @@ import { LIMITS } from "../../domain/limits.js";
 import type { AckAction, Delivery, Kept, Notification, Reason } from "../../domain/notification.js";
 import type { InjectionPoint, Priority } from "../../domain/priority.js";
 import type { Severity } from "../../domain/severity.js";
+import { parseSubject } from "../../domain/subject.js";
 import { isTerminal, type State } from "../../domain/transitions.js";
 import { numberInId } from "../../platform/ids.js";
 import { axesFrom, axesText } from "../codec.js";
@@ -99,9 +100,9 @@ export class Ledger {
     );
     this.#insertDelivery = connection.prepare(
       `INSERT INTO deliveries (number, user_id, thread_id, state, channel, effective, priority, revision, count,
-        lease_epoch, lease_id, owner, deadline, not_before, attempts, updated_at, action, read_at, reason,
+        lease_epoch, lease_id, owner, deadline, not_before, attempts, updated_at, action, read_at, reason, subject,
         live, unread, due_at, last_seq)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#updateNotification = connection.prepare(
       "UPDATE notifications SET content = ?, data = ?, severity = ?, directive = ? WHERE number = ?",
@@ -182,6 +183,7 @@ export class Ledger {
       delivery.action,
       delivery.read_at,
       delivery.reason,
+      notification.subject === null ? null : parseSubject(notification.subject).name,
       liveFlag(delivery),
       unreadFlag(delivery),
       dueAt(delivery),

@@ -65,7 +65,7 @@ export class Lists {
   }
 
   list(principal: Principal, asked: ListFilter): Page {
-    const filter = scoped(principal, asked);
+    const filter = this.#scoped(principal, asked);
     if (filter === undefined) return { stored: [], next: null };
     const before = cursorOf(filter.after);
     const found: Held[] = [];
@@ -81,6 +81,15 @@ export class Lists {
       if (found.length >= filter.limit) return this.#page(found, last);
     }
     return this.#page(found, null);
+  }
+
+  /** A user sees their own, whatever they ask for; asking for another's, or another's thread, finds nothing. */
+  #scoped(principal: Principal, filter: ListFilter): ListFilter | undefined {
+    if (principal.kind === "host") return filter;
+    if (filter.user_id !== undefined && filter.user_id !== principal.user_id) return undefined;
+    if (filter.thread_id !== undefined && this.#core.threads.get(filter.thread_id)?.user_id !== principal.user_id)
+      return undefined;
+    return { ...filter, user_id: principal.user_id };
   }
 
   #page(found: readonly Held[], last: number | null): Page {
@@ -125,13 +134,6 @@ export class Lists {
     const delivered = this.#countUnread.get(user_id, COUNT_CAP) as number;
     return { unacknowledged, unread: Math.min(COUNT_CAP, unacknowledged + delivered), cap: COUNT_CAP };
   }
-}
-
-/** A user sees their own, whatever they ask for; asking for another's finds nothing. */
-function scoped(principal: Principal, filter: ListFilter): ListFilter | undefined {
-  if (principal.kind === "host") return filter;
-  if (filter.user_id !== undefined && filter.user_id !== principal.user_id) return undefined;
-  return { ...filter, user_id: principal.user_id };
 }
 
 function matches(row: Row, filter: ListFilter): boolean {

@@ -208,6 +208,8 @@ describe("audit finds", () => {
     ["time that ran back", "UPDATE journal SET at = at - 100000 WHERE seq = 3", /older than the entry before/],
     ["a thread of another user", "UPDATE threads SET user_id = 'mallory'", /names the thread/],
     ["a lease without its holder", "INSERT INTO leases VALUES ('x', 'alice', 'turn', 0, 1)", /lease counts/],
+    ["a thread that nobody closed", "UPDATE threads SET state = 'closed'", /the journal says open/],
+    ["an observation that nobody made", "INSERT INTO observations VALUES ('t', 'h', 1)", /observation disagrees/],
     [
       "an entry that was edited",
       `UPDATE journal SET body = replace(body, '"PENDING","DISPATCHED"', '"PENDING","FAILED"') WHERE seq = 1`,

@@ -374,15 +374,24 @@ export class SqliteStore implements Store {
   /** A reader is not told of the writer's commits; it sees SQLite's counter move. */
   #pollForCommits(): void {
     if (this.#stopPolling !== undefined) return;
-    let version = this.#connection.pragma("data_version", { simple: true });
+    let version = this.#dataVersion();
     this.#stopPolling = every(READER_POLL_MS, async () => {
       if (this.#closed) return;
-      const now = this.#connection.pragma("data_version", { simple: true });
-      if (now === version) return;
+      const now = this.#dataVersion();
+      if (now === undefined || now === version) return;
       version = now;
       this.#core.journal.refresh();
       this.#committed();
     });
+  }
+
+  /** Undefined if it cannot be asked now; the next poll asks again. */
+  #dataVersion(): unknown {
+    try {
+      return this.#connection.pragma("data_version", { simple: true });
+    } catch {
+      return undefined;
+    }
   }
 
   ledger(afterNumber: number, limit: number): Promise<readonly (Kept & { number: number; last_seq: number })[]> {
@@ -416,6 +425,7 @@ export class SqliteStore implements Store {
         journal_id: this.journal_id,
         floor_seq: this.#prune.floorSeq(),
         last_seq: core.journal.refresh(),
+        last_at: core.journal.last().at,
         synchronous: this.writable ? (SYNCHRONOUS[simple("synchronous")] ?? "unknown") : "reader",
         journal_mode: String(this.#connection.pragma("journal_mode", { simple: true })),
         bytes: simple("page_count") * simple("page_size"),

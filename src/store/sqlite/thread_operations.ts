@@ -4,7 +4,7 @@ import { type ThreadId, threadId, type UserId } from "../../domain/ids.js";
 import type { Thread, ThreadState } from "../../domain/journal.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
 import { closeCommands } from "../../domain/reducer.js";
-import { parseSubject, type Subject } from "../../domain/subject.js";
+import { parseSubject } from "../../domain/subject.js";
 import { crashPoint } from "../../platform/crashpoint.js";
 import type { Stored } from "../contract.js";
 import { plan, type Step, write } from "./changes.js";
@@ -25,6 +25,8 @@ export function startThread(
   if (!mayAct(principal, user_id)) throw new NotFoundError("user", user_id);
   const id = wanted ?? threadId(core.ids.random(transaction.at));
   const known = core.threads.get(id);
+  // Only the host chooses a thread's id: a user who could would learn by it which ids are taken.
+  if (known === undefined && wanted !== null && principal.kind === "user") throw new NotFoundError("thread", id);
   if (known === undefined) return openThread(core, transaction, user_id, id);
   if (known.user_id !== user_id) throw new NotFoundError("thread", id);
   if (known.state !== "open")
@@ -84,18 +86,12 @@ export function observe(
   const subject = parseSubject(subjectText);
   const steps: Step[] = [];
   const withdrawn: Held[] = [];
-  for (let after = 0; ; ) {
-    const held = core.threads.live(id, after, SLICE);
-    for (const one of held) {
-      if (!isPendingAbout(one, subject)) continue;
-      const planned = plan(core, transaction, one, [{ column: "suppress", reason: "observed" }]);
-      if (isMiss(planned)) continue;
-      steps.push(...planned.steps);
-      withdrawn.push(planned.held);
-    }
-    const last = held.at(-1);
-    if (last === undefined || held.length < SLICE) break;
-    after = last.number;
+  for (const one of core.threads.pendingAbout(id, subject.name)) {
+    if (generationOf(one) > subject.generation) continue;
+    const planned = plan(core, transaction, one, [{ column: "suppress", reason: "observed" }]);
+    if (isMiss(planned)) continue;
+    steps.push(...planned.steps);
+    withdrawn.push(planned.held);
   }
   const changes = steps.map((step) => step.change);
   const owner = { user_id: thread.user_id, thread_id: id };
@@ -105,8 +101,6 @@ export function observe(
   return withdrawn.map((one) => core.ledger.stored(one));
 }
 
-function isPendingAbout(held: Held, { name, generation }: Subject): boolean {
-  if (held.notification.subject === null || held.delivery.state !== "PENDING") return false;
-  const about = parseSubject(held.notification.subject);
-  return about.name === name && about.generation <= generation;
+function generationOf(held: Held): number {
+  return parseSubject(held.notification.subject ?? "").generation;
 }

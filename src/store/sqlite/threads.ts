@@ -18,6 +18,7 @@ export class Threads {
   readonly #page: Statement;
   readonly #observed: Statement;
   readonly #observe: Statement;
+  readonly #about: Statement;
   readonly #live: Statement;
   readonly #open = new Map<ThreadId, Thread>();
 
@@ -36,6 +37,12 @@ export class Threads {
       `INSERT INTO observations (thread_id, subject, generation) VALUES (?, ?, ?)
        ON CONFLICT (thread_id, subject) DO UPDATE SET generation = max(generation, excluded.generation)`,
     );
+    this.#about = connection
+      .prepare(
+        `SELECT ${HELD_COLUMNS} FROM deliveries d JOIN notifications n ON n.number = d.number
+         WHERE d.thread_id = ? AND d.subject = ? AND d.state = 'PENDING' ORDER BY d.number`,
+      )
+      .raw();
     this.#live = connection
       .prepare(
         `SELECT ${HELD_COLUMNS} FROM deliveries d JOIN notifications n ON n.number = d.number
@@ -105,6 +112,11 @@ export class Threads {
 
   markObserved(id: ThreadId, { name, generation }: Subject): void {
     this.#observe.run(id, name, generation);
+  }
+
+  /** What is pending about a subject, of any generation. */
+  pendingAbout(id: ThreadId, name: string): Held[] {
+    return (this.#about.all(id, name) as HeldRow[]).map(heldOf);
   }
 
   /** What is live in a thread, oldest first. */

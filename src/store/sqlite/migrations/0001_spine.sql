@@ -73,6 +73,8 @@ CREATE TABLE deliveries (
   action TEXT,
   read_at INTEGER,
   reason TEXT,
+  -- The name of what it is about, without its generation.
+  subject TEXT,
   -- 1 while not terminal.
   live INTEGER NOT NULL,
   -- 1 once delivered to the user and neither clicked nor dismissed.
@@ -85,6 +87,12 @@ CREATE TABLE deliveries (
 
 CREATE INDEX deliveries_live ON deliveries (user_id, channel, number) WHERE live = 1;
 CREATE INDEX deliveries_thread ON deliveries (thread_id, number) WHERE live = 1 AND thread_id IS NOT NULL;
+-- What waits for an agent, by whom it waits for (its thread, or '' for any of the user's) and how urgent it is. Only
+-- agent and context items rest in PENDING, so the others do not pay for these.
+CREATE INDEX deliveries_pending ON deliveries (
+  user_id, (CASE WHEN effective < 'user/' THEN thread_id ELSE '' END), priority, number
+) WHERE state = 'PENDING';
+CREATE INDEX deliveries_about ON deliveries (thread_id, subject, number) WHERE state = 'PENDING' AND subject IS NOT NULL;
 CREATE INDEX deliveries_due ON deliveries (due_at) WHERE live = 1;
 CREATE INDEX deliveries_lease ON deliveries (lease_id) WHERE lease_id IS NOT NULL;
 CREATE INDEX deliveries_unread ON deliveries (user_id, number) WHERE unread = 1;
