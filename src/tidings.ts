@@ -259,11 +259,14 @@ export class TidingsView {
     signal.addEventListener("abort", onAbort);
     try {
       let cursor = await start;
+      let floor = cursor === 0 ? Number.MAX_SAFE_INTEGER : 0;
       while (!signal.aborted) {
         const seen = commits;
         const page = await store.entries(this.#principal, cursor, WATCH_PAGE);
-        if (cursor > 0 && cursor + 1 < page.floor)
+        // What is kept below the floor is read from 0; any other cursor that the floor has passed has missed something.
+        if (cursor + 1 < page.floor && page.floor > floor)
           throw new ConflictError("cursor_too_old", `entries after ${cursor} are pruned; the oldest is ${page.floor}`);
+        floor = page.floor;
         for (const entry of page.entries) {
           yield entry;
           if (signal.aborted) return;

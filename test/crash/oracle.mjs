@@ -2,6 +2,7 @@
  * What a folder's processes were heard to promise, over all their lives, and whether the folder keeps it. Nothing
  * here looks into the database: promises came through the library and are checked through the library.
  */
+import { parseSubject } from "../../dist/domain/subject.js";
 import { isMiss } from "../../dist/index.js";
 
 const SETTLED = new Set(["DELIVERED", "FAILED", "SUPPRESSED"]);
@@ -74,7 +75,7 @@ export class Oracle {
     for (const one of line.told) this.#promise(one, fresh ? (line.seq ?? 0) : 0);
     if (line.token !== undefined) this.#takeEvent(line);
     if (line.operation === "closeThread") this.#closedThreads.add(line.thread);
-    if (line.operation === "observe") this.#observations.add(observation(line.thread, line.subject));
+    if (line.operation === "observe") this.#observations.add(observation(line.thread, parseSubject(line.subject)));
     if (line.redriven !== undefined) this.#redriven.set(line.redriven, line.told[0][0]);
     if (line.operation === "backup") this.#backups.get(line.file).answered = true;
   }
@@ -157,7 +158,8 @@ export class Oracle {
     for await (const entry of tidings.watch({ after: 0 })) {
       if (entry.type === "event") this.#found(entry, found);
       if (entry.type === "thread" && entry.state === "closed") closed.add(entry.thread_id);
-      if (entry.type === "observation") observations.add(observation(entry.thread_id, entry.subject, entry.generation));
+      if (entry.type === "observation")
+        observations.add(observation(entry.thread_id, { name: entry.subject, generation: entry.generation }));
       for (const { command, notification } of entry.changes) {
         if (command === "create" || command === "merge") made += 1;
         const of = notification?.redrive_of ?? null;
@@ -244,7 +246,6 @@ export class Oracle {
 }
 
 /** As the journal has it: a subject's name and generation apart. */
-function observation(thread, subject, generation) {
-  const [name, number] = generation === undefined ? subject.split("#") : [subject, generation];
-  return `${thread} ${name} ${Number(number)}`;
+function observation(thread, { name, generation }) {
+  return `${thread} ${name} ${generation}`;
 }

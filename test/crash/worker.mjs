@@ -80,7 +80,7 @@ function newEvent() {
   };
   if (random.chance(0.5)) event.thread_id = threadOf(user_id);
   if (random.chance(0.4)) event.dedupe_key = `key-${random.between(1, 8)}`;
-  if (random.chance(0.3)) event.subject = `h_${random.between(1, 5)}#${random.between(1, 3)}`;
+  if (random.chance(0.3)) event.subject = `h_${random.between(1, 5)}#gen-${random.between(1, 3)}`;
   if (random.chance(0.4)) event.id = `p-${token}`;
   return { token, event };
 }
@@ -198,7 +198,7 @@ const OPERATIONS = {
     const user_id = random.pick(USERS);
     if (!threads.get(user_id).started) return OPERATIONS.startThread();
     const thread = threadOf(user_id);
-    const subject = `h_${random.between(1, 5)}#${random.between(1, 3)}`;
+    const subject = `h_${random.between(1, 5)}#gen-${random.between(1, 3)}`;
     answered("observe", await tidings.observe({ thread_id: thread, subject }), { thread, subject });
   },
   async startThread() {

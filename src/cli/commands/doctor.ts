@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { StoreError } from "../../domain/errors.js";
+import { systemClock } from "../../platform/clock.js";
 import type { StoreFacts } from "../../store/contract.js";
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
@@ -83,6 +84,10 @@ type Inside = { facts: StoreFacts; writable: boolean; writerPid: number | null }
 
 /** A folder that does not open is a finding, not the end of the examination. */
 async function lookInside(settings: Settings): Promise<Inside> {
+  if (!existsSync(join(settings.data, DATABASE)))
+    return {
+      error: new StoreError("read_only", `there is no database in ${settings.data} yet; emit something first.`),
+    };
   try {
     return await withTidings(settings, "read", async (tidings) => ({
       facts: await tidings.facts(),
@@ -141,8 +146,19 @@ function storeChecks(store: Inside): Check[] {
       level: "ok",
       detail: `${facts.journal_id}, last seq ${facts.last_seq}, kept from seq ${facts.floor_seq}`,
     },
+    clockCheck(facts.last_at),
     { name: "size", level: "ok", detail: size(facts.bytes) },
   ];
+}
+
+const CLOCK_AHEAD_MS = 60_000;
+
+/** The journal's time never goes back: one entry under a wrong clock delays every deadline after it. */
+function clockCheck(lastAtMs: number): Check {
+  const aheadMs = lastAtMs - systemClock.wall();
+  if (aheadMs < CLOCK_AHEAD_MS) return { name: "clock", level: "ok", detail: "not behind the journal" };
+  const detail = `the journal is ${Math.round(aheadMs / 1000)} s ahead of this machine: deadlines come late until it has caught up`;
+  return { name: "clock", level: "warning", detail };
 }
 
 function permissionChecks(data: string): Check[] {

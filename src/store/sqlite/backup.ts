@@ -69,6 +69,7 @@ export async function restoreFrom(file: string, folder: string, replace: boolean
       if (existsSync(target) && !replace)
         throw new InvalidInputError("data", `${folder} holds a database; say --replace to put the backup in its place`);
       const arriving = `${target}.arriving`;
+      removeAll(arriving);
       copyFileSync(source, arriving);
       // A database that was in use when it was copied has its newest commits in its log.
       if (existsSync(`${source}-wal`)) copyFileSync(`${source}-wal`, `${arriving}-wal`);
@@ -82,7 +83,7 @@ export async function restoreFrom(file: string, folder: string, replace: boolean
       flush(folder);
       return id;
     } finally {
-      for (const suffix of ["", "-wal", "-shm"]) rmSync(`${target}.arriving${suffix}`, { force: true });
+      removeAll(`${target}.arriving`);
       lock.release();
     }
   } catch (error) {
@@ -146,6 +147,11 @@ function keepOld(target: string): void {
   }
   rmSync(`${target}.old`, { force: true });
   linkSync(target, `${target}.old`);
+}
+
+/** A database with all that SQLite may have left beside it. */
+function removeAll(file: string): void {
+  for (const suffix of ["", "-wal", "-shm", "-journal"]) rmSync(`${file}${suffix}`, { force: true });
 }
 
 function flush(path: string): void {

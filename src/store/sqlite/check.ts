@@ -72,7 +72,8 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
   },
   {
     says: "an observation disagrees with the journal",
-    sql: `SELECT o.thread_id || ' ' || o.subject FROM observations o LEFT JOIN (
+    sql: `SELECT o.thread_id || ' ' || o.subject FROM observations o
+      JOIN threads t ON t.id = o.thread_id AND t.state = 'open' LEFT JOIN (
         SELECT thread_id, body ->> '$.subject' AS subject, max(body ->> '$.generation') AS generation
         FROM journal WHERE type = 'observation' AND json_valid(body) GROUP BY 1, 2
       ) j ON j.thread_id = o.thread_id AND j.subject = o.subject WHERE j.generation IS NOT o.generation`,
