@@ -79,13 +79,14 @@ export function decide(delivery: Delivery, command: Command, context: DecideCont
       return changed(delivery, column, pathOf(cell), patch, context);
     }
     case "ack": {
-      const read = command.action === "rendered" ? {} : { read_at: context.at };
+      const { action } = command;
+      const patch: Patch = action === "rendered" ? { action } : { action, read_at: context.at };
       if ("same" in cell) {
-        if (command.action === "rendered" || delivery.read_at !== null) return { outcome: "same" };
-        return changed(delivery, column, [], { action: command.action, ...read }, context);
+        if (action === "rendered" || delivery.read_at !== null) return { outcome: "same" };
+        return changed(delivery, column, [], patch, context);
       }
       if (command.revision !== delivery.revision) return missed(delivery, column, "stale_revision");
-      return changed(delivery, column, pathOf(cell), { action: command.action, ...read }, context);
+      return changed(delivery, column, pathOf(cell), patch, context);
     }
     case "settle":
       return changed(delivery, column, pathOf(cell), { lease: null }, context);
@@ -335,7 +336,8 @@ export function evolve(kept: Kept | undefined, change: Change, at: number): Kept
 }
 
 function patched(delivery: Delivery, path: readonly State[], set: Patch, at: number): Delivery {
-  const next = { ...delivery, ...set, state: path.at(-1) ?? delivery.state, updated_at: at };
+  // Not one literal with two spreads: V8 would build it field by field, and this is on every path.
+  const next = Object.assign({ ...delivery }, set, { state: path.at(-1) ?? delivery.state, updated_at: at });
   assert(
     (next.state === "LOCKED") === (next.lease !== null),
     `${next.id} would be ${next.state} with${next.lease === null ? "out" : ""} a lease`,

@@ -11,6 +11,9 @@ const NUMBER_HEX = 12;
 export class IdSource {
   #pool = "";
   #used = 0;
+  #atMs = Number.NaN;
+  /** How an id begins that is made at `#atMs`: all of one commit begin alike. */
+  #prefix = "";
 
   /** For what is in no numbered table: the number is random too. */
   random(atMs: number): string {
@@ -19,10 +22,14 @@ export class IdSource {
 
   numbered(atMs: number, number: number): string {
     const random = this.#take(CHARS_PER_ID);
-    const time = atMs.toString(16).padStart(12, "0");
+    if (atMs !== this.#atMs) {
+      const time = atMs.toString(16).padStart(12, "0");
+      this.#prefix = `${time.slice(0, 8)}-${time.slice(8)}-7`;
+      this.#atMs = atMs;
+    }
     const variant = VARIANTS[random.charCodeAt(3) & 3];
     const tail = number.toString(16).padStart(NUMBER_HEX, "0");
-    return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${tail}`;
+    return `${this.#prefix}${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${tail}`;
   }
 
   #take(chars: number): string {

@@ -81,6 +81,24 @@ export function writeSteps(core: Core, steps: readonly Step[], seq: number): voi
   }
 }
 
+/** One operation on one notification. */
+export function runCommand(
+  core: Core,
+  transaction: Transaction,
+  principal: Principal,
+  { id, command, operation }: CommandRequest,
+): Stored | Miss {
+  const held = core.ledger.byId(id);
+  if (held === undefined || !mayAct(principal, held.delivery.user_id)) return missNotFound(id);
+  const planned = staleLease(core, transaction, held, command) ?? plan(core, transaction, held, [command]);
+  if (isMiss(planned)) return planned;
+  if (planned.steps.length > 0) {
+    const changes = planned.steps.map((step) => step.change);
+    write(core, transaction, held.delivery, { type: "delivery", operation, changes }, planned.steps);
+  }
+  return core.ledger.stored(planned.held);
+}
+
 /** One operation on one or more notifications: an entry for each user concerned. */
 export function runCommands(
   core: Core,
@@ -120,5 +138,5 @@ function runApart(
   principal: Principal,
   requests: readonly CommandRequest[],
 ): (Stored | Miss)[] {
-  return requests.flatMap((request) => runCommands(core, transaction, principal, [request]));
+  return requests.map((request) => runCommand(core, transaction, principal, request));
 }

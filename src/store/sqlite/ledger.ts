@@ -80,17 +80,18 @@ export class Ledger {
   readonly #insertDelivery: Statement;
   readonly #updateNotification: Statement;
   readonly #updateDelivery: Statement;
+  readonly #acknowledge: Statement;
   readonly #byNumber: Statement;
   readonly #insertMerged: Statement;
   readonly #mergedLatest: Statement;
   readonly #lastNumber: Statement;
-  readonly #recent = new Map<number, Held>();
-  readonly #recentMax: number;
+  /** A ring: each notification has the slot of its number, until one that is as many apart takes it. */
+  readonly #recent: (Held | undefined)[];
   #number: number;
 
   /** `writer`: nobody else changes the rows, so what was written last is known without asking. */
   constructor(connection: Connection, blocks: Blocks, meta: Meta, writer: boolean) {
-    this.#recentMax = writer ? RECENT_MAX : 0;
+    this.#recent = writer ? new Array<Held | undefined>(RECENT_MAX).fill(undefined) : [];
     this.#blocks = blocks;
     const join = `SELECT ${HELD_COLUMNS} FROM notifications n JOIN deliveries d ON d.number = n.number`;
     this.#insertNotification = connection.prepare(
@@ -112,6 +113,12 @@ export class Ledger {
       `UPDATE deliveries SET thread_id = ?, state = ?, channel = ?, effective = ?, priority = ?, revision = ?,
         count = ?, lease_epoch = ?, lease_id = ?, owner = ?, deadline = ?, not_before = ?, attempts = ?,
         updated_at = ?, action = ?, read_at = ?, reason = ?, live = ?, unread = ?, due_at = ?, last_seq = ?
+       WHERE number = ? AND state = ? AND lease_epoch = ? AND revision = ? AND count = ?`,
+    );
+    // The same for the most frequent change: what it leaves as it is need not be bound and written.
+    this.#acknowledge = connection.prepare(
+      `UPDATE deliveries SET state = ?, lease_epoch = ?, updated_at = ?, action = ?, read_at = ?, live = ?, unread = ?,
+        due_at = ?, last_seq = ?
        WHERE number = ? AND state = ? AND lease_epoch = ? AND revision = ? AND count = ?`,
     );
     this.#byNumber = connection.prepare(`${join} WHERE n.number = ?`).raw();
@@ -197,7 +204,37 @@ export class Ledger {
   /** Writes what a decision made of `before`. */
   update(before: Held, next: Delivery, seq: number): Held {
     const was = before.delivery;
-    const result = this.#updateDelivery.run(
+    const { changes } = isAcknowledgement(was, next)
+      ? this.#writeAcknowledgement(before, next, seq)
+      : this.#writeAll(before, next, seq);
+    assert(changes === 1, `delivery ${next.id} changed under the writer's hands`);
+    if (next.thread_id !== was.thread_id && next.thread_id !== null)
+      this.#blocks.mark("t", next.thread_id, before.number);
+    const { notification, number } = before;
+    return this.#remember({ notification, delivery: next, number, last_seq: seq });
+  }
+
+  #writeAcknowledgement({ number, delivery: was }: Held, next: Delivery, seq: number) {
+    return this.#acknowledge.run(
+      next.state,
+      next.lease_epoch,
+      next.updated_at,
+      next.action,
+      next.read_at,
+      liveFlag(next),
+      unreadFlag(next),
+      dueAt(next),
+      seq,
+      number,
+      was.state,
+      was.lease_epoch,
+      was.revision,
+      was.count,
+    );
+  }
+
+  #writeAll({ number, delivery: was }: Held, next: Delivery, seq: number) {
+    return this.#updateDelivery.run(
       next.thread_id,
       next.state,
       next.channel,
@@ -219,16 +256,12 @@ export class Ledger {
       unreadFlag(next),
       dueAt(next),
       seq,
-      before.number,
+      number,
       was.state,
       was.lease_epoch,
       was.revision,
       was.count,
     );
-    assert(result.changes === 1, `delivery ${next.id} changed under the writer's hands`);
-    if (next.thread_id !== was.thread_id && next.thread_id !== null)
-      this.#blocks.mark("t", next.thread_id, before.number);
-    return this.#remember({ notification: before.notification, delivery: next, number: before.number, last_seq: seq });
   }
 
   /** A merge changed the words. */
@@ -238,18 +271,13 @@ export class Ledger {
   }
 
   #remember(held: Held): Held {
-    if (this.#recentMax === 0) return held;
-    this.#recent.delete(held.number);
-    this.#recent.set(held.number, held);
-    if (this.#recent.size > this.#recentMax) {
-      const [oldest] = this.#recent.keys();
-      if (oldest !== undefined) this.#recent.delete(oldest);
-    }
+    if (this.#recent.length > 0) this.#recent[held.number % RECENT_MAX] = held;
     return held;
   }
 
   forget(number: number): void {
-    this.#recent.delete(number);
+    const slot = number % RECENT_MAX;
+    if (this.#recent[slot]?.number === number) this.#recent[slot] = undefined;
   }
 
   addMerged(number: number, seq: number, event_id: EventId): void {
@@ -263,8 +291,8 @@ export class Ledger {
   }
 
   byNumber(number: number): Held | undefined {
-    const recent = this.#recent.get(number);
-    if (recent !== undefined) return recent;
+    const recent = this.#recent[number % RECENT_MAX];
+    if (recent?.number === number) return recent;
     const row = this.#byNumber.get(number) as HeldRow | undefined;
     return row === undefined ? undefined : heldOf(row);
   }
@@ -329,6 +357,24 @@ export function heldOf(row: HeldRow): Held {
     reason: row[36],
   };
   return { notification, delivery: delivery as Delivery, number, last_seq: row[37] };
+}
+
+/** Whether nothing differs but what an acknowledgement changes. */
+function isAcknowledgement(was: Delivery, next: Delivery): boolean {
+  return (
+    was.lease === null &&
+    next.lease === null &&
+    was.thread_id === next.thread_id &&
+    was.effective === next.effective &&
+    was.channel === next.channel &&
+    was.priority === next.priority &&
+    was.revision === next.revision &&
+    was.count === next.count &&
+    was.deadline === next.deadline &&
+    was.not_before === next.not_before &&
+    was.attempts === next.attempts &&
+    was.reason === next.reason
+  );
 }
 
 /** The flags are functions of the delivery; `check` compares them with the rows. */

@@ -32,7 +32,7 @@ import type {
 import { accept } from "./accept.js";
 import { backupTo } from "./backup.js";
 import { Blocks } from "./blocks.js";
-import { runCommands } from "./changes.js";
+import { runCommand, runCommands } from "./changes.js";
 import { checkStorage } from "./check.js";
 import { Claims } from "./claim.js";
 import { CommitQueue, closedError, type Transaction } from "./commit.js";
@@ -233,9 +233,8 @@ export class SqliteStore implements Store {
     );
   }
 
-  async command(principal: Principal, request: CommandRequest): Promise<Stored | Miss> {
-    const [answer] = await this.commandMany(principal, [request]);
-    return answer as Stored | Miss;
+  command(principal: Principal, request: CommandRequest): Promise<Stored | Miss> {
+    return this.#write(CONTROL_LANE, (transaction) => runCommand(this.#core, transaction, principal, request));
   }
 
   commandMany(principal: Principal, requests: readonly CommandRequest[]): Promise<(Stored | Miss)[]> {
