@@ -137,6 +137,7 @@ export class SqliteStore implements Store {
   readonly #moments = new Set<Promise<unknown>>();
   #stopPolling: (() => void) | undefined;
   #closed = false;
+  #closing: Promise<void> | undefined;
 
   constructor(connection: Connection, lock: WriterLock | undefined, options: SqliteOptions) {
     this.#connection = connection;
@@ -483,8 +484,13 @@ export class SqliteStore implements Store {
     }
   }
 
-  async close(): Promise<void> {
-    if (this.#closed) return;
+  /** Asked again, it is answered when the first is done. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     await this.#queue?.drain();
     this.#closed = true;
     this.#stopPolling?.();
