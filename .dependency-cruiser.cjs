@@ -5,6 +5,7 @@ const LAYERS = [
   ["store"],
   ["intake"],
   ["delivery"],
+  ["access"],
   ["agent"],
   ["providers"],
   ["runtime"],

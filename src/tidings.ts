@@ -1,10 +1,13 @@
 /** The facade: everything a program does with Tidings starts at `Tidings.open`. */
 import { z } from "zod";
+import { Tokens } from "./access/tokens.js";
 import { Deliveries, viewOrMiss } from "./delivery/deliveries.js";
 import { type Explanation, explain } from "./delivery/explain.js";
+import { type FeedBatch, feed } from "./delivery/feed.js";
+import { watchPages } from "./delivery/watch.js";
 import { Watchdog } from "./delivery/watchdog.js";
 import { CHANNELS, type Channel } from "./domain/axes.js";
-import { ConflictError, type Miss, NotFoundError, StoreError } from "./domain/errors.js";
+import { type Miss, NotFoundError, StoreError } from "./domain/errors.js";
 import { type EventInput, parseEvent } from "./domain/event.js";
 import {
   type EventId,
@@ -33,6 +36,7 @@ import { DEFAULT_POLICY, type DeliveryPolicy } from "./domain/policy.js";
 import { HOST, type Principal, userPrincipal } from "./domain/principal.js";
 import { missNotFound } from "./domain/reducer.js";
 import { isoTime } from "./domain/time.js";
+import { ALL_GRANTS, type Grants } from "./domain/token.js";
 import { STATES, type State } from "./domain/transitions.js";
 import { viewOf } from "./domain/view.js";
 import { BUILT_IN } from "./intake/builtin.js";
@@ -40,7 +44,7 @@ import { Intake } from "./intake/intake.js";
 import { parseSubscriber, type SubscriberInput } from "./intake/subscriber.js";
 import { type Clock, systemClock } from "./platform/clock.js";
 import { type AuditReport, audit } from "./store/audit.js";
-import type { Accepted, AcceptOutcome, Counts, PruneStep, Store, StoreFacts } from "./store/contract.js";
+import type { Acceptance, Accepted, AcceptOutcome, Counts, PruneStep, Store, StoreFacts } from "./store/contract.js";
 import { openSqliteStore } from "./store/sqlite/store.js";
 
 export interface OpenOptions {
@@ -90,6 +94,8 @@ export interface ListInput {
   state?: State | undefined;
   /** On a system channel, and neither clicked nor dismissed. */
   unread?: boolean | undefined;
+  /** On a system channel, and not yet acknowledged in any way. */
+  unacknowledged?: boolean | undefined;
   limit?: number | undefined;
   after?: string | undefined;
 }
@@ -99,6 +105,13 @@ export interface ListAnswer {
   notifications: NotificationView[];
   /** For the next page; a page may be short while this is set. */
   next: string | null;
+}
+
+export interface InboxAnswer {
+  items: { notification: NotificationView; seq: number }[];
+  counts: Counts;
+  /** The journal's newest entry at that moment. */
+  seq: number;
 }
 
 export interface AckInput {
@@ -115,17 +128,18 @@ export interface ThreadView {
   created_at: string;
 }
 
-const listSchema = z.strictObject({
+export const listSchema = z.strictObject({
   user_id: wordSchema(LIMITS.idChars).optional(),
   thread_id: wordSchema(LIMITS.idChars).optional(),
   channel: z.enum(CHANNELS).optional(),
   state: z.enum(STATES).optional(),
   unread: z.boolean().optional(),
+  unacknowledged: z.boolean().optional(),
   limit: z.int().min(1).max(LIMITS.listLimit).default(100),
   after: z.string().optional(),
 });
 
-const ackSchema = z.strictObject({
+export const ackSchema = z.strictObject({
   id: wordSchema(LIMITS.idChars),
   revision: z.int().min(1),
   action: z.enum(ACK_ACTIONS),
@@ -133,7 +147,6 @@ const ackSchema = z.strictObject({
 
 const idSchema = wordSchema(LIMITS.idChars);
 const watchSchema = z.int().min(0);
-const WATCH_PAGE = 256;
 
 interface Shared {
   readonly store: Store;
@@ -149,23 +162,24 @@ export class TidingsView {
   readonly deliveries: Deliveries;
   protected readonly shared: Shared;
   readonly #principal: Principal;
+  readonly #grants: Grants;
 
-  constructor(shared: Shared, principal: Principal) {
+  constructor(shared: Shared, principal: Principal, grants: Grants) {
     this.shared = shared;
     this.#principal = principal;
+    this.#grants = grants;
     this.deliveries = new Deliveries(shared.store, principal, shared.policy);
   }
 
   /** Takes an event in. Resolves when it is on disk. */
   async emit(event: EventInput): Promise<EmitAnswer> {
-    const parsed = parseEvent(this.#own(event));
-    return emitAnswer(await this.shared.store.accept(this.#principal, this.shared.intake.forEvent(parsed)));
+    return emitAnswer(await this.shared.store.accept(this.#principal, this.#acceptance(event)));
   }
 
   /** Takes many in; one that is refused does not hold up the others. Their order is kept for each source. */
   async emitMany(events: readonly EventInput[]): Promise<EmitOutcome[]> {
     parseInput(z.array(z.unknown()).max(LIMITS.emitManyEvents), events);
-    const parsed = events.map((event) => attempt(() => this.shared.intake.forEvent(parseEvent(this.#own(event)))));
+    const parsed = events.map((event) => attempt(() => this.#acceptance(event)));
     const good = parsed.flatMap((one) => ("value" in one ? [one.value] : []));
     const outcomes = (await this.shared.store.acceptMany(this.#principal, good)).values();
     return parsed.map((one): EmitOutcome => {
@@ -175,10 +189,17 @@ export class TidingsView {
     });
   }
 
+  #acceptance(event: EventInput): Acceptance {
+    return this.shared.intake.forEvent(parseEvent(this.#own(event)), this.#grants);
+  }
+
   /** Tells somebody something in the caller's own words. Resolves when it is on disk. */
   async notify(input: NotifyInput): Promise<NotifyAnswer> {
     const parsed = parseNotify(this.#own(input));
-    const accepted = await this.shared.store.accept(this.#principal, this.shared.intake.forNotify(parsed));
+    const accepted = await this.shared.store.accept(
+      this.#principal,
+      this.shared.intake.forNotify(parsed, this.#grants),
+    );
     const [match] = accepted.matches;
     if (match === undefined) throw new NotFoundError("notification", accepted.event_id);
     const { state, channel, id } = match.stored.delivery;
@@ -205,6 +226,22 @@ export class TidingsView {
       ...(thread_id === undefined ? {} : { thread_id: threadId(thread_id) }),
     });
     return { notifications: page.stored.map(viewOf), next: page.next };
+  }
+
+  /**
+   * What waits for a user now: the newest that nobody has acknowledged, oldest entry first, with the `seq` of the
+   * newest journal entry about each. What happens after `seq` is told by `feed`.
+   */
+  async inbox(limit: number, user_id: string = this.#defaultUser()): Promise<InboxAnswer> {
+    const { store } = this.shared;
+    const user = userId(user_id);
+    const [page, counts] = await Promise.all([
+      store.list(this.#principal, { user_id: user, unacknowledged: true, limit }),
+      store.counts(this.#principal, user),
+    ]);
+    const items = page.stored.map((stored) => ({ notification: viewOf(stored), seq: stored.seq }));
+    items.sort((one, other) => one.seq - other.seq);
+    return { items, counts, seq: page.seq };
   }
 
   /** How much waits for a user; capped. */
@@ -249,43 +286,13 @@ export class TidingsView {
   ): AsyncGenerator<JournalEntry, void, undefined> {
     const { store, ended } = this.shared;
     const signal = asked === undefined ? ended.signal : AbortSignal.any([asked, ended.signal]);
-    let commits = 0;
-    let wake = () => {};
-    const stopListening = store.onCommit(() => {
-      commits += 1;
-      wake();
-    });
-    const onAbort = () => wake();
-    signal.addEventListener("abort", onAbort);
-    try {
-      let cursor = await start;
-      let floor = cursor === 0 ? Number.MAX_SAFE_INTEGER : 0;
-      while (!signal.aborted) {
-        const seen = commits;
-        const page = await store.entries(this.#principal, cursor, WATCH_PAGE);
-        // What is kept below the floor is read from 0; any other cursor that the floor has passed has missed something.
-        if (cursor + 1 < page.floor && page.floor > floor)
-          throw new ConflictError("cursor_too_old", `entries after ${cursor} are pruned; the oldest is ${page.floor}`);
-        floor = page.floor;
-        for (const entry of page.entries) {
-          yield entry;
-          if (signal.aborted) return;
-        }
-        cursor = page.after;
-        if (!page.end) continue;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          if (commits !== seen || signal.aborted) resolve();
-        });
+    for await (const page of watchPages(store, this.#principal, start, signal)) {
+      for (const entry of page.entries) {
+        yield entry;
+        if (signal.aborted) break;
       }
-    } finally {
-      stopListening();
-      signal.removeEventListener("abort", onAbort);
     }
-    if (ended.signal.aborted && ended.signal.reason instanceof Error && !asked?.aborted) {
-      const { reason } = ended.signal;
-      if (reason.name !== "AbortError") throw reason;
-    }
+    if (!asked?.aborted) throwFailure(ended.signal);
   }
 
   /** Opens a conversation; idempotent by its id. */
@@ -335,10 +342,13 @@ export class Tidings extends TidingsView {
   readonly journal_id: JournalId;
   /** Whether this process is the folder's writer. */
   readonly writable: boolean;
+  /** Who may speak to a server on this folder. */
+  readonly tokens: Tokens;
   readonly #watchdog: Watchdog | undefined;
 
   private constructor(shared: Shared, writable: boolean, watchdog: Watchdog | undefined) {
-    super(shared, HOST);
+    super(shared, HOST, ALL_GRANTS);
+    this.tokens = new Tokens(shared.store);
     this.journal_id = shared.store.journal_id;
     this.writable = writable;
     this.#watchdog = watchdog;
@@ -382,9 +392,29 @@ export class Tidings extends TidingsView {
     return new Tidings({ store, intake, policy, ended }, store.writable, watchdog);
   }
 
-  /** The same plane as one user sees it: nothing of anybody else exists. */
-  as(user_id: string): TidingsView {
-    return new TidingsView(this.shared, userPrincipal(userId(parseInput(wordSchema(LIMITS.idChars), user_id))));
+  /**
+   * The same plane as one user sees it: nothing of anybody else exists. `grants` says what of what is sent may be
+   * critical, or an instruction to the agent; code of the same process has all of them.
+   */
+  as(user_id: string, grants: Grants = ALL_GRANTS): TidingsView {
+    const user = userId(parseInput(wordSchema(LIMITS.idChars), user_id));
+    return new TidingsView(this.shared, userPrincipal(user), grants);
+  }
+
+  /** What users are to be shown, as it happens from now on, of those that `wants` names. */
+  feed(wants: (user_id: UserId) => boolean, signal: AbortSignal): AsyncGenerator<FeedBatch, void, undefined> {
+    // The end is looked up now, and not when the first batch is asked for.
+    return this.#feedFrom(this.shared.store.lastSeq(), wants, signal);
+  }
+
+  async *#feedFrom(
+    start: Promise<number>,
+    wants: (user_id: UserId) => boolean,
+    asked: AbortSignal,
+  ): AsyncGenerator<FeedBatch, void, undefined> {
+    const { store, ended } = this.shared;
+    yield* feed(store, start, wants, AbortSignal.any([asked, ended.signal]));
+    if (!asked.aborted) throwFailure(ended.signal);
   }
 
   /** Checks every guarantee over the whole store, as it is at this moment; others go on meanwhile. */
@@ -418,6 +448,12 @@ export class Tidings extends TidingsView {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+/** The store failed: whoever followed it is told so, and not that it simply ended. */
+function throwFailure(ended: AbortSignal): void {
+  const { reason } = ended;
+  if (ended.aborted && reason instanceof Error && reason.name !== "AbortError") throw reason;
 }
 
 const policySchema = z.strictObject({

@@ -12,10 +12,15 @@ import { ledger } from "./commands/ledger.js";
 import { notify } from "./commands/notify.js";
 import { prune } from "./commands/prune.js";
 import { restore } from "./commands/restore.js";
+import { serve } from "./commands/serve.js";
+import { tokenCreate } from "./commands/token_create.js";
+import { tokenList } from "./commands/token_list.js";
+import { tokenRevoke } from "./commands/token_revoke.js";
 import { tour } from "./commands/tour.js";
 
 /** In the order in which the help shows them. */
 export const COMMANDS: readonly Command[] = [
+  serve,
   tour,
   emit,
   notify,
@@ -25,6 +30,9 @@ export const COMMANDS: readonly Command[] = [
   explain,
   deadList,
   deadRedrive,
+  tokenCreate,
+  tokenList,
+  tokenRevoke,
   audit,
   doctor,
   prune,

@@ -1,4 +1,4 @@
-import { ConflictError, InvalidInputError, type Miss, TidingsError } from "../domain/errors.js";
+import { type ErrorReport, errorReport, type Miss, TidingsError } from "../domain/errors.js";
 
 /** What a script can rely on; shown by `tidings --help`. */
 export const EXIT = {
@@ -9,6 +9,7 @@ export const EXIT = {
   unchanged: 4,
   busy: 5,
   storage: 6,
+  notAllowed: 7,
   defect: 70,
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
@@ -19,8 +20,9 @@ export const EXIT_MEANINGS: readonly (readonly [ExitCode, string])[] = [
   [EXIT.usage, "bad usage or bad input; nothing of it was stored"],
   [EXIT.notFound, "what was named does not exist"],
   [EXIT.unchanged, "nothing changed (the answer says why), or a conflict with what is stored"],
-  [EXIT.busy, "another process is the writer; try again later"],
+  [EXIT.busy, "another process is the writer, or the server is busy or away; try again later"],
   [EXIT.storage, "the storage failed: full, unreadable, read-only, damaged, or of a newer version"],
+  [EXIT.notAllowed, "the token does not allow it"],
   [EXIT.defect, "a defect in Tidings itself"],
 ];
 
@@ -45,6 +47,13 @@ export function exitCodeOf(error: unknown): ExitCode {
       return EXIT.notFound;
     case "conflict":
       return EXIT.unchanged;
+    case "too_large":
+      return EXIT.usage;
+    case "unauthorized":
+    case "forbidden":
+      return EXIT.notAllowed;
+    case "overloaded":
+    case "unreachable":
     case "store_busy":
       return EXIT.busy;
     case "closed":
@@ -62,21 +71,9 @@ export function exitCodeOfMiss(miss: Miss): ExitCode {
   return miss.miss === "not_found" ? EXIT.notFound : EXIT.unchanged;
 }
 
-export interface ErrorReport {
-  code: string;
-  message: string;
-  field?: string;
-  reason?: string;
-}
-
-/** The error as `--json` shows it. */
-export function errorReport(error: unknown): ErrorReport {
-  if (!(error instanceof TidingsError))
-    return { code: "internal", message: error instanceof Error ? error.message : String(error) };
-  const { code, message } = error;
-  if (error instanceof InvalidInputError)
-    return { code, message, ...(error.field === "" ? {} : { field: error.field }), reason: error.reason };
-  if (error instanceof ConflictError) return { code, message, reason: error.reason };
-  if (error instanceof UsageError && error.field !== undefined) return { code, message, field: error.field };
-  return { code, message };
+/** The error as `--json` shows it; an option is named as it is typed. */
+export function reportOf(error: unknown): ErrorReport {
+  const report = errorReport(error);
+  if (error instanceof UsageError && error.field !== undefined) return { ...report, field: error.field };
+  return report.field === "" ? { code: report.code, message: report.message, reason: report.reason ?? "" } : report;
 }

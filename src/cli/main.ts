@@ -3,7 +3,7 @@
 import { parseLine, valuesOf } from "./arguments.js";
 import type { Command } from "./command.js";
 import { COMMANDS } from "./commands.js";
-import { EXIT, type ExitCode, errorReport, exitCodeOf, UsageError } from "./exit.js";
+import { EXIT, type ExitCode, exitCodeOf, reportOf, UsageError } from "./exit.js";
 import { showCommandHelp, showGroup, showHelp } from "./help.js";
 import { didYouMean } from "./nearest.js";
 import type { Options, Values } from "./options.js";
@@ -70,7 +70,7 @@ function unknownCommand(typed: readonly string[], group: readonly Command[]): Us
 }
 
 async function tell(error: unknown, output: Output): Promise<void> {
-  const report = errorReport(error);
+  const report = reportOf(error);
   if (output.json) {
     await output.value({ error: report });
     return;

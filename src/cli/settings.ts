@@ -1,21 +1,22 @@
-/** What every command takes, from flags and the environment, and how it opens the data folder. */
-import { StoreError } from "../domain/errors.js";
+/** What every command takes, from flags and the environment. */
+import type { Endpoint } from "../client/rpc.js";
 import type { DeliveryPolicy } from "../domain/policy.js";
-import { systemClock } from "../platform/clock.js";
-import { pause } from "../platform/timers.js";
-import { type OpenOptions, Tidings } from "../tidings.js";
 import { UsageError } from "./exit.js";
 import type { Values } from "./options.js";
 
 const DEFAULT_DATA = ".tidings";
 const DEFAULT_WAIT_MS = 5_000;
-const RETRY_MS = 25;
-/** How long a reader waits for a first writer that is just making the database. */
-const BEING_MADE_MS = 1_000;
 
 export const COMMON_OPTIONS = {
   data: { kind: "text", value: "DIR", summary: "data folder", env: "TIDINGS_DATA", preset: DEFAULT_DATA },
   json: { kind: "flag", summary: "answer as JSON, one value a line" },
+  server: {
+    kind: "text",
+    value: "URL",
+    summary: "the server to ask, instead of the data folder's own",
+    env: "TIDINGS_SERVER",
+  },
+  token: { kind: "text", value: "TOKEN", summary: "the token for --server", env: "TIDINGS_TOKEN" },
   "wait-ms": {
     kind: "integer",
     value: "N",
@@ -66,6 +67,8 @@ export interface Settings {
   readonly waitMs: number;
   readonly policy: Partial<DeliveryPolicy>;
   readonly bytesMax: number | undefined;
+  /** The server that was named; without one, the data folder's own is looked for. */
+  readonly server: Endpoint | undefined;
   /** What a suggested command needs to act on the same folder. */
   readonly dataFlag: string;
 }
@@ -87,8 +90,24 @@ export function settingsOf(values: Values<typeof COMMON_OPTIONS>, env: NodeJS.Pr
       ...(leaseMs === undefined ? {} : { leaseMs }),
     },
     bytesMax: values["bytes-max"] ?? positive(env, "TIDINGS_BYTES_MAX"),
+    server: serverOf(values.server ?? named(env, "TIDINGS_SERVER"), values.token ?? named(env, "TIDINGS_TOKEN")),
     dataFlag: values.data === undefined ? "" : ` --data ${shellWord(data)}`,
   };
+}
+
+function serverOf(url: string | undefined, token: string | undefined): Endpoint | undefined {
+  if (url === undefined) return undefined;
+  if (!URL.canParse(url) || !/^https?:/.test(url))
+    throw new UsageError(
+      `--server: must be an address like http://127.0.0.1:4747, not ${JSON.stringify(url)}`,
+      "--server",
+    );
+  const { origin, hash } = new URL(url);
+  const inUrl = new URLSearchParams(hash.slice(1)).get("token");
+  const given = token ?? inUrl;
+  if (given === undefined || given === null || given === "")
+    throw new UsageError("--server needs a --token, or TIDINGS_TOKEN; see `tidings token create`", "--token");
+  return { url: origin, token: given };
 }
 
 function named(env: NodeJS.ProcessEnv, name: string): string | undefined {
@@ -107,69 +126,4 @@ function positive(env: NodeJS.ProcessEnv, name: string): number | undefined {
 /** As a shell takes it for one word. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-/**
- * Runs `use` on the data folder and closes it again. `read` is the mode of commands that only look: they become the
- * writer if nobody is, so that the watchdog's sweep at opening acts on what is overdue.
- */
-export async function withTidings<Value>(
-  settings: Settings,
-  mode: "read" | "write",
-  use: (tidings: Tidings) => Promise<Value>,
-): Promise<Value> {
-  return closing(await open(settings, mode === "write" ? "write" : "write_if_free"), use);
-}
-
-/**
- * For answers of any length, which may wait for a slow pipe: sweeps as every reading command does, and then reads
- * without holding the folder against a writer.
- */
-export async function withReader<Value>(settings: Settings, use: (tidings: Tidings) => Promise<Value>): Promise<Value> {
-  await withTidings(settings, "read", async () => {});
-  return closing(await open(settings, "read"), use);
-}
-
-/** For checks: opens what is there, makes nothing, changes nothing, not even what is overdue. */
-export async function withOnlooker<Value>(
-  settings: Settings,
-  use: (tidings: Tidings) => Promise<Value>,
-): Promise<Value> {
-  return closing(await open(settings, "read"), use);
-}
-
-async function closing<Value>(tidings: Tidings, use: (tidings: Tidings) => Promise<Value>): Promise<Value> {
-  try {
-    return await use(tidings);
-  } finally {
-    await tidings.close();
-  }
-}
-
-async function open(settings: Settings, mode: NonNullable<OpenOptions["mode"]>): Promise<Tidings> {
-  const { data, policy, waitMs, bytesMax } = settings;
-  const start = systemClock.monotonic();
-  for (;;) {
-    const leftMs = Math.max(0, waitMs - (systemClock.monotonic() - start));
-    try {
-      const bound = bytesMax === undefined ? {} : { bytes_max: bytesMax };
-      return await Tidings.open({ data, mode, policy, wait_ms: leftMs, ...bound });
-    } catch (error) {
-      const patienceMs = isBusy(error) ? waitMs : mode !== "write" && mayBeInTheMaking(error) ? BEING_MADE_MS : 0;
-      if (systemClock.monotonic() - start + RETRY_MS > patienceMs) throw error;
-      await pause(RETRY_MS);
-    }
-  }
-}
-
-/** Another process opens or closes the same database at this moment. */
-function isBusy(error: unknown): boolean {
-  return error instanceof StoreError && error.code === "store_busy";
-}
-
-/** A reader beside the very first writer: the database is not there yet, or has no tables. */
-function mayBeInTheMaking(error: unknown): boolean {
-  if (!(error instanceof StoreError) || error.code !== "read_only") return false;
-  const { cause } = error;
-  return cause === undefined || (cause instanceof Error && "code" in cause && cause.code === "SQLITE_CANTOPEN");
 }

@@ -116,7 +116,7 @@ function sentence(change: Change, entry: JournalEntry): string {
       return created(change);
     case "merge": {
       const revised = set.revision === undefined ? "the text stays" : `the text changed, revision ${set.revision}`;
-      return `Event ${change.event_id} came with the same key and was merged: ${set.count} times now; ${revised}.`;
+      return `Event ${change.event_id} came with the same key and was merged: ${set.count} times now; ${revised}${noteOf(change)}.`;
     }
     case "dispatch":
       return set.channel === undefined ? "Dispatched." : `Moved to the channel ${set.channel}.`;
@@ -130,8 +130,7 @@ function sentence(change: Change, entry: JournalEntry): string {
     case "release":
       return `Released, attempt ${set.attempts}${entry.type === "delivery" && entry.operation === "watchdog" ? ", since its lease ran out" : ""}; waits until ${isoTime(set.not_before ?? 0)}.`;
     case "escalate": {
-      const note = change.note === undefined ? "" : ` (${change.note})`;
-      return `Taken to the user on the channel ${set.channel}, lease epoch ${set.lease_epoch}: ${why(set.reason)}${note}.`;
+      return `Taken to the user on the channel ${set.channel}, lease epoch ${set.lease_epoch}: ${why(set.reason)}${noteOf(change)}.`;
     }
     case "expire":
       return `A dead letter: ${why(set.reason)}.`;
@@ -154,7 +153,11 @@ function created(change: Change): string {
     notification.linked_to === null ? "" : ` An agent holds ${notification.linked_to} with the same key.`,
     set.reason === undefined ? "" : ` Kept back: ${why(set.reason)}.`,
   ].join("");
-  return `Subscriber ${notification.subscriber_id} made this notification: routed ${declared}${effective}, priority ${set.priority}, until ${isoTime(set.deadline ?? 0)}.${links}`;
+  return `Subscriber ${notification.subscriber_id} made this notification: routed ${declared}${effective}, priority ${set.priority}, until ${isoTime(set.deadline ?? 0)}${noteOf(change)}.${links}`;
+}
+
+function noteOf({ note }: Change): string {
+  return note === undefined ? "" : ` (${note})`;
 }
 
 const WHY: Record<Reason, string> = {

@@ -21,6 +21,11 @@ export type ErrorCode =
   | "invalid_input"
   | "not_found"
   | "conflict"
+  | "unauthorized"
+  | "forbidden"
+  | "too_large"
+  | "overloaded"
+  | "unreachable"
   | "closed"
   | "read_only"
   | "store_busy"
@@ -74,12 +79,66 @@ export class ConflictError extends TidingsError {
   }
 }
 
+/** The caller has not said who it is, or may not do that. Nothing was done. */
+export class AccessError extends TidingsError {
+  constructor(code: Extract<ErrorCode, "unauthorized" | "forbidden">, message: string) {
+    super(code, message);
+    this.name = "AccessError";
+  }
+}
+
+/** More came than is taken in at once. Nothing of it was stored. */
+export class TooLargeError extends TidingsError {
+  constructor(message: string) {
+    super("too_large", message);
+    this.name = "TooLargeError";
+  }
+}
+
+/** Over the rate, or too much waits already. Nothing of it was stored; the same may be sent again after a while. */
+export class OverloadedError extends TidingsError {
+  readonly retry_after_ms: number;
+
+  constructor(message: string, retry_after_ms: number) {
+    super("overloaded", message, { retryable: true });
+    this.name = "OverloadedError";
+    this.retry_after_ms = retry_after_ms;
+  }
+}
+
+/** The server cannot be reached, or what answered is none. */
+export class UnreachableError extends TidingsError {
+  constructor(message: string, cause?: unknown) {
+    super("unreachable", message, { retryable: true, cause });
+    this.name = "UnreachableError";
+  }
+}
+
 /** The environment failed: a full disk, a locked or broken database, a folder that cannot be written. */
 export class StoreError extends TidingsError {
   constructor(code: Extract<ErrorCode, `store_${string}` | "read_only">, message: string, cause?: unknown) {
     super(code, message, { retryable: code === "store_busy", cause });
     this.name = "StoreError";
   }
+}
+
+/** An error as the wire and `--json` show it. */
+export interface ErrorReport {
+  code: ErrorCode | "internal";
+  message: string;
+  field?: string;
+  reason?: string;
+  retry_after_ms?: number;
+}
+
+export function errorReport(error: unknown): ErrorReport {
+  if (!(error instanceof TidingsError))
+    return { code: "internal", message: error instanceof Error ? error.message : String(error) };
+  const { code, message } = error;
+  if (error instanceof InvalidInputError) return { code, message, field: error.field, reason: error.reason };
+  if (error instanceof ConflictError) return { code, message, reason: error.reason };
+  if (error instanceof OverloadedError) return { code, message, retry_after_ms: error.retry_after_ms };
+  return { code, message };
 }
 
 /** A broken promise of our own code. It is never caught to go on. */

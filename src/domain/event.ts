@@ -50,7 +50,7 @@ export const eventTypeSchema = z
   .max(LIMITS.typeChars)
   .regex(TYPE_PATTERN, "must be 2 to 5 segments of letters, digits, _ and -, joined by dots, like tool.call.failure");
 
-const eventSchema = z.strictObject({
+export const eventSchema = z.strictObject({
   type: eventTypeSchema,
   source: wordSchema(LIMITS.sourceChars),
   severity: z.enum(SEVERITIES).optional(),

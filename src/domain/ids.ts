@@ -13,6 +13,8 @@ export type UserId = Branded<"UserId">;
 export type SubscriberId = Branded<"SubscriberId">;
 /** UUIDv7; one for every claim. */
 export type LeaseId = Branded<"LeaseId">;
+/** UUIDv7; names a token without being it. */
+export type TokenId = Branded<"TokenId">;
 /** Names one journal; a restored backup gets a new one. */
 export type JournalId = Branded<"JournalId">;
 
@@ -22,6 +24,7 @@ export const threadId = (value: string): ThreadId => value as ThreadId;
 export const userId = (value: string): UserId => value as UserId;
 export const subscriberId = (value: string): SubscriberId => value as SubscriberId;
 export const leaseId = (value: string): LeaseId => value as LeaseId;
+export const tokenId = (value: string): TokenId => value as TokenId;
 export const journalId = (value: string): JournalId => value as JournalId;
 
 /** The user of everything that names none. */

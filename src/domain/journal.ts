@@ -1,6 +1,7 @@
 import type { Event } from "./event.js";
-import type { EventId, NotificationId, SubscriberId, ThreadId, UserId } from "./ids.js";
+import type { EventId, NotificationId, SubscriberId, ThreadId, TokenId, UserId } from "./ids.js";
 import type { Delivery, Notification } from "./notification.js";
+import type { Scope } from "./token.js";
 import type { Column, State } from "./transitions.js";
 
 /** The fields of a delivery that a change sets; `state` is the last of the path, `updated_at` the entry's time. */
@@ -76,6 +77,14 @@ export type EntryBody =
       readonly type: "observation";
       readonly subject: string;
       readonly generation: number;
+      readonly changes: readonly Change[];
+    }
+  /** A token was made or revoked; what would let anybody use it is not in the journal. */
+  | {
+      readonly type: "token";
+      readonly action: "created" | "revoked";
+      readonly token_id: TokenId;
+      readonly scopes: readonly Scope[];
       readonly changes: readonly Change[];
     };
 

@@ -154,7 +154,7 @@ export interface NotifyInput {
   kind?: string | undefined;
 }
 
-const notifySchema = z
+export const notifySchema = z
   .strictObject({
     content: textSchema(LIMITS.contentChars),
     severity: z.enum(SEVERITIES).default("info"),

@@ -1,9 +1,10 @@
-import { InvalidInputError } from "../domain/errors.js";
+import { AccessError, InvalidInputError } from "../domain/errors.js";
 import type { NewEvent } from "../domain/event.js";
 import { DIRECT_SUBSCRIBER } from "../domain/ids.js";
 import { LIMITS } from "../domain/limits.js";
 import type { ParsedNotify } from "../domain/notification.js";
 import { severityAtLeast } from "../domain/severity.js";
+import type { Grants } from "../domain/token.js";
 import type { Acceptance, Draft } from "../store/contract.js";
 import { generalWords, type Subscriber } from "./subscriber.js";
 
@@ -34,12 +35,15 @@ export class Intake {
     return found;
   }
 
-  forEvent(event: NewEvent): Acceptance {
-    return { event, drafts: this.#matching(event.type).map((subscriber) => draftOf(event, subscriber)) };
+  forEvent(event: NewEvent, grants: Grants): Acceptance {
+    const drafts = this.#matching(event.type).map((subscriber) => granted(draftOf(event, subscriber), grants));
+    return { event, drafts };
   }
 
   /** A caller with its own text: an event of its kind, and one notification of it. */
-  forNotify(notify: ParsedNotify): Acceptance {
+  forNotify(notify: ParsedNotify, grants: Grants): Acceptance {
+    if (notify.directive !== undefined && !grants.directive)
+      throw new AccessError("forbidden", "directive: an instruction to the agent needs the scope directive");
     const event: NewEvent = {
       producer_id: null,
       type: notify.kind,
@@ -65,8 +69,9 @@ export class Intake {
       directive: notify.directive ?? null,
       dedupe_key: notify.dedupe_key ?? null,
       dedupe_window_ms: notify.dedupe_window_ms,
+      note: null,
     };
-    return { event, drafts: [draft] };
+    return { event, drafts: [granted(draft, grants)] };
   }
 }
 
@@ -84,6 +89,18 @@ function draftOf(event: NewEvent, subscriber: Subscriber): Draft {
     directive: subscriber.directive,
     dedupe_key: event.dedupe_key,
     dedupe_window_ms: subscriber.dedupe_window_ms,
+    note: null,
+  };
+}
+
+/** Priority critical is only for senders that may ask for it: another's is high, and its story says so. */
+function granted(draft: Draft, { critical }: Grants): Draft {
+  if (critical || draft.priority !== "critical") return draft;
+  return {
+    ...draft,
+    priority: "high",
+    inject_at: draft.inject_at === "immediate" ? "next" : draft.inject_at,
+    note: "the priority critical was lowered to high: its sender lacks the scope critical",
   };
 }
 

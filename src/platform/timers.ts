@@ -41,3 +41,10 @@ export function breathe(): Promise<void> {
 export function defer(task: () => void): void {
   setImmediate(task);
 }
+
+/** Runs `task` once after `delayMs`, unless the function that is returned is called before. */
+export function later(delayMs: number, task: () => void): () => void {
+  const timer = setTimeout(task, delayMs);
+  timer.unref();
+  return () => clearTimeout(timer);
+}

@@ -13,7 +13,16 @@
 import type { Axes, Channel } from "../domain/axes.js";
 import type { Miss } from "../domain/errors.js";
 import type { Event, NewEvent } from "../domain/event.js";
-import type { EventId, JournalId, LeaseId, NotificationId, SubscriberId, ThreadId, UserId } from "../domain/ids.js";
+import type {
+  EventId,
+  JournalId,
+  LeaseId,
+  NotificationId,
+  SubscriberId,
+  ThreadId,
+  TokenId,
+  UserId,
+} from "../domain/ids.js";
 import type { JournalEntry, MatchOutcome, Operation, Thread } from "../domain/journal.js";
 import type { JsonObject } from "../domain/json.js";
 import type { Kept } from "../domain/notification.js";
@@ -21,6 +30,7 @@ import type { Principal } from "../domain/principal.js";
 import type { InjectionPoint, Priority } from "../domain/priority.js";
 import type { Command } from "../domain/reducer.js";
 import type { Severity } from "../domain/severity.js";
+import type { Scope, Token } from "../domain/token.js";
 import type { State } from "../domain/transitions.js";
 
 /** What one subscriber makes of an event, before the store decides whether it merges. */
@@ -38,6 +48,8 @@ export interface Draft {
   readonly directive: string | null;
   readonly dedupe_key: string | null;
   readonly dedupe_window_ms: number;
+  /** What the story shall say of it beside the rest. */
+  readonly note: string | null;
 }
 
 export interface Acceptance {
@@ -48,6 +60,8 @@ export interface Acceptance {
 /** A notification with the ids of the events behind it: the first, and the latest up to the limit. */
 export interface Stored extends Kept {
   readonly event_ids: readonly EventId[];
+  /** The newest journal entry about it. */
+  readonly seq: number;
 }
 
 export interface Match {
@@ -106,6 +120,8 @@ export interface ListFilter {
   readonly state?: State;
   /** Shown by the system and neither clicked nor dismissed. Needs one user. */
   readonly unread?: boolean;
+  /** Shown by the system and not yet acknowledged in any way. Needs one user. */
+  readonly unacknowledged?: boolean;
   readonly limit: number;
   /** The `next` of the page before. */
   readonly after?: string;
@@ -115,6 +131,8 @@ export interface ListFilter {
 export interface Page {
   readonly stored: readonly Stored[];
   readonly next: string | null;
+  /** The journal's newest entry at the moment of reading: what comes after it is not in the page. */
+  readonly seq: number;
 }
 
 export interface JournalPage {
@@ -139,6 +157,15 @@ export interface PruneStep {
   readonly notifications: number;
   /** Journal entries looked at so far. */
   readonly visited: number;
+}
+
+export interface NewToken {
+  readonly user_id: UserId;
+  readonly name: string | null;
+  readonly scopes: readonly Scope[];
+  readonly ttl_ms: number | null;
+  /** SHA-256 of its text. */
+  readonly digest: string;
 }
 
 export interface StoreFacts {
@@ -170,10 +197,19 @@ export interface Store {
   closeThread(principal: Principal, thread_id: ThreadId): Promise<Thread>;
   /** The agent has seen this itself: withdraws what is pending about it, now and later. */
   observe(principal: Principal, thread_id: ThreadId, subject: string): Promise<readonly Stored[]>;
+  createToken(principal: Principal, token: NewToken): Promise<Token>;
+  /** Idempotent; undefined for one that does not exist. */
+  revokeToken(principal: Principal, id: TokenId): Promise<Token | undefined>;
   /** The watchdog's step: acts on at most `limit` overdue deliveries; answers how many. */
   sweep(limit: number): Promise<number>;
 
   get(principal: Principal, id: NotificationId): Promise<Stored | undefined>;
+  /** Also one that is revoked or has expired. */
+  tokenByDigest(digest: string): Promise<Token | undefined>;
+  /** Oldest first, after one of them. */
+  tokens(principal: Principal, after: TokenId | null, limit: number): Promise<readonly Token[]>;
+  /** The store's clock. */
+  now(): number;
   list(principal: Principal, filter: ListFilter): Promise<Page>;
   counts(principal: Principal, user_id: UserId): Promise<Counts>;
   /** The entry that accepted an event. */

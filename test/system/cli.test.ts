@@ -419,7 +419,7 @@ describe("a data folder", () => {
       tidings: "0.1.0",
       synchronous: "FULL",
       journal_mode: "wal",
-      schema_version: 1,
+      schema_version: 2,
       last_seq: 1,
       writer_pid: null,
     });

@@ -1,9 +1,9 @@
+import type { PlaneView } from "../../client/remote.js";
 import { isMiss } from "../../domain/errors.js";
 import { ACK_ACTIONS } from "../../domain/notification.js";
-import type { TidingsView } from "../../tidings.js";
 import { defineCommand } from "../command.js";
 import { EXIT, type ExitCode, exitCodeOfMiss, UsageError } from "../exit.js";
-import { withTidings } from "../settings.js";
+import { withPlane } from "../plane.js";
 import { showMiss, stateWord } from "../show.js";
 import { cut, oneLine } from "../text.js";
 
@@ -35,7 +35,7 @@ export const ack = defineCommand({
     if (words.length === 0) throw new UsageError("ID is missing: which notification? See `tidings inbox`.", "ID");
     if (revision !== undefined && words.length > 1)
       throw new UsageError("--revision is for one ID; without it the current one is meant", "--revision");
-    return withTidings(settings, "write", async (tidings) => {
+    return withPlane(settings, "write", async (tidings) => {
       const view = user === undefined ? tidings : tidings.as(user);
       let worst: ExitCode = EXIT.ok;
       for (const id of words) {
@@ -56,7 +56,7 @@ export const ack = defineCommand({
 });
 
 async function acknowledge(
-  view: TidingsView,
+  view: PlaneView,
   id: string,
   seen: number | undefined,
   action: (typeof ACK_ACTIONS)[number],

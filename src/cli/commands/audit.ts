@@ -1,7 +1,7 @@
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
-import { withOnlooker } from "../settings.js";
+import { withOnlooker } from "../plane.js";
 import { counted, oneLine } from "../text.js";
 
 export const audit = defineCommand({

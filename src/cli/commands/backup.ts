@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { oneWord } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
-import { withReader } from "../settings.js";
+import { withReader } from "../plane.js";
 import { size } from "../text.js";
 
 export const backup = defineCommand({

@@ -2,8 +2,8 @@ import { LIMITS } from "../../domain/limits.js";
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
+import { withPlane } from "../plane.js";
 import { PROGRAM } from "../program.js";
-import { withTidings } from "../settings.js";
 import { showCard } from "../show.js";
 
 const LIMIT = 50;
@@ -29,7 +29,7 @@ export const deadList = defineCommand({
   async run({ values, words, settings, output }) {
     noWords(words);
     const { user, limit = LIMIT, after } = values;
-    const page = await withTidings(settings, "read", (tidings) =>
+    const page = await withPlane(settings, "read", (tidings) =>
       tidings.list({ state: "FAILED", user_id: user, limit, after }),
     );
     if (output.json) {

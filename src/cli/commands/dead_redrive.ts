@@ -1,8 +1,8 @@
+import type { Plane } from "../../client/remote.js";
 import { isMiss } from "../../domain/errors.js";
-import type { Tidings } from "../../tidings.js";
 import { defineCommand } from "../command.js";
 import { EXIT, type ExitCode, exitCodeOfMiss, UsageError } from "../exit.js";
-import { withTidings } from "../settings.js";
+import { withPlane } from "../plane.js";
 import { showMiss } from "../show.js";
 import { counted, cut, oneLine } from "../text.js";
 
@@ -25,7 +25,7 @@ export const deadRedrive = defineCommand({
   async run({ values, words, settings, output }) {
     const { all, user } = values;
     if (all === words.length > 0) throw new UsageError("say which: one or more IDs, or --all", "ID");
-    return withTidings(settings, "write", async (tidings) => {
+    return withPlane(settings, "write", async (tidings) => {
       const view = user === undefined ? tidings : tidings.as(user);
       let worst: ExitCode = EXIT.ok;
       let redriven = 0;
@@ -51,7 +51,7 @@ export const deadRedrive = defineCommand({
   },
 });
 
-async function* deadIds(tidings: Tidings, user: string | undefined): AsyncGenerator<string> {
+async function* deadIds(tidings: Plane, user: string | undefined): AsyncGenerator<string> {
   let after: string | undefined;
   do {
     const page = await tidings.list({ state: "FAILED", user_id: user, limit: PAGE, after });

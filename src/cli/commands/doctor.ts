@@ -7,7 +7,8 @@ import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
 import type { Output, Style } from "../output.js";
-import { type Settings, withTidings } from "../settings.js";
+import { withTidings } from "../plane.js";
+import type { Settings } from "../settings.js";
 import { counted, oneLine, pad, size } from "../text.js";
 import { VERSION } from "../version.js";
 

@@ -1,14 +1,15 @@
 import { createReadStream } from "node:fs";
+import type { Plane } from "../../client/remote.js";
 import { InvalidInputError, StoreError } from "../../domain/errors.js";
 import type { EventInput } from "../../domain/event.js";
 import { SEVERITIES } from "../../domain/severity.js";
-import type { EmitAnswer, EmitOutcome, Tidings } from "../../tidings.js";
+import type { EmitAnswer, EmitOutcome } from "../../tidings.js";
 import { oneWord } from "../arguments.js";
 import { type Call, defineCommand } from "../command.js";
-import { EXIT, type ExitCode, errorReport, UsageError } from "../exit.js";
+import { EXIT, type ExitCode, reportOf, UsageError } from "../exit.js";
 import { type Line, linesOf } from "../ndjson.js";
 import type { Output } from "../output.js";
-import { withTidings } from "../settings.js";
+import { withPlane } from "../plane.js";
 import { stateWord } from "../show.js";
 import { counted, oneLine } from "../text.js";
 
@@ -61,7 +62,7 @@ export const emit = defineCommand({
 
 async function emitOne({ values, settings, output }: Call<typeof options>, type: string): Promise<ExitCode> {
   const { message, payload } = values;
-  const answer = await withTidings(settings, "write", (tidings) =>
+  const answer = await withPlane(settings, "write", (tidings) =>
     tidings.emit({
       type,
       source: values.source ?? DEFAULT_SOURCE,
@@ -117,7 +118,7 @@ async function emitMany(call: Call<typeof options>, file: string): Promise<ExitC
   const progress = output.progress();
   const taken = () => tally.accepted + tally.duplicate + tally.unmatched;
   try {
-    await withTidings(settings, "write", async (tidings) => {
+    await withPlane(settings, "write", async (tidings) => {
       for await (const lines of linesOf(chunksOf(file))) {
         for (let start = 0; start < lines.length; start += SLICE) {
           const slice = lines.slice(start, start + SLICE);
@@ -146,7 +147,7 @@ function tallyText({ accepted, duplicate, unmatched, refused }: Tally): string {
 }
 
 async function emitSlice(
-  tidings: Tidings,
+  tidings: Plane,
   lines: readonly Line[],
   defaults: Partial<EventInput>,
   tally: Tally,
@@ -163,7 +164,7 @@ async function emitSlice(
       continue;
     }
     tally.refused += 1;
-    const error = errorReport(outcome.error);
+    const error = reportOf(outcome.error);
     if (output.json) await output.value({ line: line.number, error });
     else output.remark(`line ${line.number}: ${oneLine(error.message)}`);
   }

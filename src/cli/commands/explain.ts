@@ -4,7 +4,7 @@ import { oneWord } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT, exitCodeOfMiss } from "../exit.js";
 import type { Output } from "../output.js";
-import { withTidings } from "../settings.js";
+import { withPlane } from "../plane.js";
 import { mark, showMiss, times } from "../show.js";
 import { oneLine, wrap } from "../text.js";
 
@@ -21,7 +21,7 @@ export const explain = defineCommand({
   async run({ values, words, settings, output }) {
     const id = oneWord(words, "ID");
     const { user } = values;
-    const answer = await withTidings(settings, "read", (tidings) =>
+    const answer = await withPlane(settings, "read", (tidings) =>
       (user === undefined ? tidings : tidings.as(user)).explain(id),
     );
     if (output.json) await output.value(answer);

@@ -1,13 +1,15 @@
+import type { Plane } from "../../client/remote.js";
 import { isSystemChannel } from "../../domain/axes.js";
 import { LOCAL_USER } from "../../domain/ids.js";
 import { LIMITS } from "../../domain/limits.js";
 import type { NotificationView } from "../../domain/notification.js";
-import type { ListAnswer, Tidings } from "../../tidings.js";
+import type { ListAnswer } from "../../tidings.js";
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
+import { withPlane } from "../plane.js";
 import { PROGRAM } from "../program.js";
-import { shellWord, withTidings } from "../settings.js";
+import { shellWord } from "../settings.js";
 import { showCard } from "../show.js";
 import { counted, oneLine } from "../text.js";
 
@@ -38,7 +40,7 @@ export const inbox = defineCommand({
   async run({ values, words, settings, output }) {
     noWords(words);
     const { user = LOCAL_USER, all, limit = LIMIT, after } = values;
-    const { page, unread } = await withTidings(settings, "read", async (tidings) => ({
+    const { page, unread } = await withPlane(settings, "read", async (tidings) => ({
       page: all
         ? await everShown(tidings, user, limit, after)
         : await tidings.list({ user_id: user, unread: true, limit, after }),
@@ -77,7 +79,7 @@ export const inbox = defineCommand({
 
 /** Both system channels as one list; each page asks for no more than is still wanted, so that its cursor fits. */
 async function everShown(
-  tidings: Tidings,
+  tidings: Plane,
   user_id: string,
   limit: number,
   from: string | undefined,

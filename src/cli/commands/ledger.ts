@@ -1,12 +1,13 @@
+import type { Plane } from "../../client/remote.js";
 import { CHANNELS } from "../../domain/axes.js";
 import { LIMITS } from "../../domain/limits.js";
 import type { NotificationView } from "../../domain/notification.js";
 import { STATES } from "../../domain/transitions.js";
-import type { ListInput, Tidings } from "../../tidings.js";
+import type { ListInput } from "../../tidings.js";
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
-import { withReader } from "../settings.js";
+import { withReadingPlane } from "../plane.js";
 import { Table } from "../show.js";
 import { oneLine } from "../text.js";
 
@@ -36,7 +37,7 @@ export const ledger = defineCommand({
     const { user, thread, channel, state, after } = values;
     const limit = values.limit ?? (output.json || values["all-pages"] ? Number.POSITIVE_INFINITY : LIMIT);
     const filter: ListInput = { user_id: user, thread_id: thread, channel, state, after };
-    return withReader(settings, async (tidings) => {
+    return withReadingPlane(settings, async (tidings) => {
       let table: Table | undefined;
       for await (const { notifications, next } of pages(tidings, filter, limit)) {
         if (output.json) {
@@ -61,7 +62,7 @@ export const ledger = defineCommand({
 
 /** Pages until the limit; `next` only where the limit ended it. */
 async function* pages(
-  tidings: Tidings,
+  tidings: Pick<Plane, "list">,
   filter: ListInput,
   limit: number,
 ): AsyncGenerator<{ notifications: NotificationView[]; next: string | null }> {

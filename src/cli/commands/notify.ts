@@ -4,7 +4,7 @@ import { SEVERITIES } from "../../domain/severity.js";
 import { oneWord } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
-import { withTidings } from "../settings.js";
+import { withPlane } from "../plane.js";
 import { stateWord } from "../show.js";
 
 export const notify = defineCommand({
@@ -52,7 +52,7 @@ export const notify = defineCommand({
   ],
   async run({ values, words, settings, output }) {
     const content = values.content !== undefined && words.length === 0 ? values.content : oneWord(words, "CONTENT");
-    const answer = await withTidings(settings, "write", (tidings) =>
+    const answer = await withPlane(settings, "write", (tidings) =>
       tidings.notify({
         content,
         severity: values.severity,

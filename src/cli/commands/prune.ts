@@ -1,7 +1,7 @@
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT, UsageError } from "../exit.js";
-import { withTidings } from "../settings.js";
+import { withPlane } from "../plane.js";
 import { counted } from "../text.js";
 
 export const prune = defineCommand({
@@ -25,7 +25,7 @@ export const prune = defineCommand({
         "--older-than",
       );
     const progress = output.progress();
-    const done = await withTidings(settings, "write", (tidings) =>
+    const done = await withPlane(settings, "write", (tidings) =>
       tidings.prune({
         older_than_ms: olderThanMs,
         onStep: (step) => progress.show(`looked at ${step.visited} journal entries, removed ${step.entries}`),

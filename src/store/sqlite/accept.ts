@@ -77,7 +77,7 @@ function decideDraft(
     const { subscriber_id } = draft;
     const merge = decideMerge(into, { event_id: event.id, subscriber_id, words, priority }, at);
     if (merge.outcome === "merged")
-      return { draft, outcome: "merged", kept: merge.next, changes: [merge.change], into, key };
+      return { draft, outcome: "merged", kept: merge.next, changes: [noted(merge.change, draft)], into, key };
     linked_to = merge.linked_to;
   }
   const id = notificationId(core.ids.numbered(at, number));
@@ -91,7 +91,7 @@ function decideDraft(
       policy: core.policy,
     },
   );
-  const changes = [created.change];
+  const changes = [noted(created.change, draft)];
   let delivery = created.next;
   // A thread that is over: as if the item had been in it when it closed.
   if (thread !== null && thread.state !== "open") {
@@ -104,6 +104,10 @@ function decideDraft(
   }
   const outcome: MatchOutcome = suppress === "filtered" ? "filtered" : "queued";
   return { draft, outcome, kept: { notification, delivery }, changes, into: null, key };
+}
+
+function noted(change: NewChange, { note }: Draft): NewChange {
+  return note === null ? change : { ...change, note };
 }
 
 function notificationOf(
@@ -170,7 +174,7 @@ function writeOutcome(core: Core, transaction: Transaction, event_id: EventId, o
   if (into === null) {
     const held = core.ledger.insert(kept, seq);
     if (key !== null) core.dedupe.set(key, held.number, kept.notification.dedupe_until, transaction.at);
-    return { ...kept, event_ids: [event_id] };
+    return { ...kept, event_ids: [event_id], seq };
   }
   core.ledger.addMerged(into.number, seq, event_id);
   const held = core.ledger.update(into, kept.delivery, seq);

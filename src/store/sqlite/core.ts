@@ -9,6 +9,7 @@ import type { Leases } from "./leases.js";
 import type { Ledger } from "./ledger.js";
 import type { ProducerIds } from "./producer_ids.js";
 import type { Threads } from "./threads.js";
+import type { Tokens } from "./tokens.js";
 
 /** What the operations of this store share. */
 export interface Core {
@@ -23,6 +24,7 @@ export interface Core {
   readonly dedupe: DedupeWindows;
   readonly leases: Leases;
   readonly threads: Threads;
+  readonly tokens: Tokens;
 }
 
 export interface Owner {

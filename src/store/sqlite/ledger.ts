@@ -305,7 +305,7 @@ export class Ledger {
       const latest = this.#mergedLatest.all(held.number, LIMITS.eventIdsListed - 1) as EventId[];
       event_ids.push(...latest.reverse());
     }
-    return { notification, delivery, event_ids };
+    return { notification, delivery, event_ids, seq: held.last_seq };
   }
 }
 

@@ -66,7 +66,7 @@ export class Lists {
 
   list(principal: Principal, asked: ListFilter): Page {
     const filter = this.#scoped(principal, asked);
-    if (filter === undefined) return { stored: [], next: null };
+    if (filter === undefined) return this.#page([], null);
     const before = cursorOf(filter.after);
     const found: Held[] = [];
     let visits = 0;
@@ -93,17 +93,20 @@ export class Lists {
   }
 
   #page(found: readonly Held[], last: number | null): Page {
-    return { stored: found.map((held) => this.#core.ledger.stored(held)), next: last === null ? null : String(last) };
+    return {
+      stored: found.map((held) => this.#core.ledger.stored(held)),
+      next: last === null ? null : String(last),
+      seq: this.#core.journal.refresh(),
+    };
   }
 
   #sources(filter: ListFilter, before: number): Source[] {
     const { user_id, thread_id, state, channel } = filter;
-    if (filter.unread === true) {
-      if (user_id === undefined) throw new InvalidInputError("unread", "needs a user_id");
-      return [
-        ...SYSTEM_CHANNELS.map((one) => chunked(this.#live, [user_id, one], before)),
-        chunked(this.#unread, [user_id], before),
-      ];
+    if (filter.unread === true || filter.unacknowledged === true) {
+      if (user_id === undefined)
+        throw new InvalidInputError(filter.unread === true ? "unread" : "unacknowledged", "needs a user_id");
+      const live = SYSTEM_CHANNELS.map((one) => chunked(this.#live, [user_id, one], before));
+      return filter.unacknowledged === true ? live : [...live, chunked(this.#unread, [user_id], before)];
     }
     if (state === "FAILED")
       return [user_id === undefined ? chunked(this.#dead, [], before) : chunked(this.#deadOfUser, [user_id], before)];

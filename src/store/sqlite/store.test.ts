@@ -176,7 +176,7 @@ describe("the files", () => {
     expect(await store.facts()).toMatchObject({
       engine: "sqlite",
       synchronous: "FULL",
-      schema_version: 1,
+      schema_version: 2,
       last_seq: 1,
     });
   });

@@ -3,12 +3,13 @@ import { join } from "node:path";
 import type { Miss } from "../../domain/errors.js";
 import { StoreError, TidingsError } from "../../domain/errors.js";
 import type { Event } from "../../domain/event.js";
-import type { EventId, JournalId, LeaseId, NotificationId, ThreadId, UserId } from "../../domain/ids.js";
+import type { EventId, JournalId, LeaseId, NotificationId, ThreadId, TokenId, UserId } from "../../domain/ids.js";
 import { journalId } from "../../domain/ids.js";
 import type { JournalEntry, Thread } from "../../domain/journal.js";
 import type { Kept } from "../../domain/notification.js";
 import type { DeliveryPolicy } from "../../domain/policy.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
+import type { Token } from "../../domain/token.js";
 import { type Clock, JournalClock } from "../../platform/clock.js";
 import { IdSource } from "../../platform/ids.js";
 import { every } from "../../platform/timers.js";
@@ -23,6 +24,7 @@ import type {
   JournalPage,
   Lease,
   ListFilter,
+  NewToken,
   Page,
   PruneStep,
   Store,
@@ -54,6 +56,8 @@ import { Redrives } from "./redrive.js";
 import { Sweep } from "./sweep.js";
 import { beginClose, moveOut, observe, startThread } from "./thread_operations.js";
 import { Threads } from "./threads.js";
+import { createToken, revokeToken } from "./token_operations.js";
+import { Tokens } from "./tokens.js";
 
 /** The lane of everything that is not an event. */
 const CONTROL_LANE = "";
@@ -160,6 +164,7 @@ export class SqliteStore implements Store {
       dedupe: new DedupeWindows(),
       leases: new Leases(connection),
       threads: new Threads(connection),
+      tokens: new Tokens(connection),
     };
     this.#core = core;
     this.#clock = new JournalClock(options.clock, journal.last().at);
@@ -289,6 +294,26 @@ export class SqliteStore implements Store {
 
   observe(principal: Principal, thread_id: ThreadId, subject: string): Promise<readonly Stored[]> {
     return this.#write(CONTROL_LANE, (transaction) => observe(this.#core, transaction, principal, thread_id, subject));
+  }
+
+  createToken(principal: Principal, token: NewToken): Promise<Token> {
+    return this.#write(CONTROL_LANE, (transaction) => createToken(this.#core, transaction, principal, token));
+  }
+
+  revokeToken(principal: Principal, id: TokenId): Promise<Token | undefined> {
+    return this.#write(CONTROL_LANE, (transaction) => revokeToken(this.#core, transaction, principal, id));
+  }
+
+  tokenByDigest(digest: string): Promise<Token | undefined> {
+    return this.#read((core) => core.tokens.byDigest(digest));
+  }
+
+  tokens(principal: Principal, after: TokenId | null, limit: number): Promise<readonly Token[]> {
+    return this.#read((core) => core.tokens.page(principal, after, limit));
+  }
+
+  now(): number {
+    return this.#clock.now();
   }
 
   async sweep(limit: number): Promise<number> {

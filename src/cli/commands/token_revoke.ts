@@ -1,0 +1,23 @@
+import { isMiss } from "../../domain/errors.js";
+import { oneWord } from "../arguments.js";
+import { defineCommand } from "../command.js";
+import { EXIT, exitCodeOfMiss } from "../exit.js";
+import { withPlane } from "../plane.js";
+import { showMiss } from "../show.js";
+
+export const tokenRevoke = defineCommand({
+  name: "token revoke",
+  summary: "end a token: from now on it opens nothing",
+  usage: "ID [options]",
+  about: ["Connections that it had opened are closed. Revoking one again changes nothing."],
+  options: {},
+  examples: ["tidings token revoke 0199f0a2-…"],
+  async run({ words, settings, output }) {
+    const id = oneWord(words, "ID");
+    const answer = await withPlane(settings, "write", (plane) => plane.tokens.revoke(id));
+    if (output.json) await output.value(answer);
+    else if (isMiss(answer)) showMiss(answer, output);
+    else await output.line(`${answer.id} of ${answer.user_id} is revoked.`);
+    return isMiss(answer) ? exitCodeOfMiss(answer) : EXIT.ok;
+  },
+});

@@ -1,0 +1,113 @@
+/** What a command works on: the running server of the data folder where there is one, else the folder itself. */
+import { type Plane, RemoteTidings } from "../client/remote.js";
+import { StoreError } from "../domain/errors.js";
+import { systemClock } from "../platform/clock.js";
+import { pause } from "../platform/timers.js";
+import { type OpenOptions, Tidings } from "../tidings.js";
+import { runningServer } from "./running.js";
+import type { Settings } from "./settings.js";
+
+const RETRY_MS = 25;
+/** How long a reader waits for a first writer that is just making the database. */
+const BEING_MADE_MS = 1_000;
+/** How long the writer's lock is waited for before a server is looked for again. */
+const LOCK_MS = 250;
+
+/** Runs `use` on the server if there is one, and on the data folder otherwise; the same calls, the same answers. */
+export async function withPlane<Value>(
+  settings: Settings,
+  mode: "read" | "write",
+  use: (plane: Plane) => Promise<Value>,
+): Promise<Value> {
+  const { server, data, waitMs } = settings;
+  const start = systemClock.monotonic();
+  for (;;) {
+    const running = server ?? (await runningServer(data));
+    if (running !== undefined) return use(new RemoteTidings(running));
+    const leftMs = Math.max(0, waitMs - (systemClock.monotonic() - start));
+    let tidings: Tidings;
+    try {
+      const patient = { ...settings, waitMs: Math.min(leftMs, LOCK_MS) };
+      tidings = await open(patient, mode === "write" ? "write" : "write_if_free");
+    } catch (error) {
+      // Its writer may be a server that is just starting, or one that is just ending.
+      if (!isBusy(error) || leftMs <= LOCK_MS) throw error;
+      continue;
+    }
+    return closing(tidings, use);
+  }
+}
+
+/** For long lists: as `withPlane`, and on a folder as `withReader`. */
+export async function withReadingPlane<Value>(
+  settings: Settings,
+  use: (plane: Pick<Plane, "list">) => Promise<Value>,
+): Promise<Value> {
+  const running = settings.server ?? (await runningServer(settings.data));
+  return running === undefined ? withReader(settings, use) : use(new RemoteTidings(running));
+}
+
+/**
+ * Runs `use` on the data folder and closes it again. `read` is the mode of commands that only look: they become the
+ * writer if nobody is, so that the watchdog's sweep at opening acts on what is overdue.
+ */
+export async function withTidings<Value>(
+  settings: Settings,
+  mode: "read" | "write",
+  use: (tidings: Tidings) => Promise<Value>,
+): Promise<Value> {
+  return closing(await open(settings, mode === "write" ? "write" : "write_if_free"), use);
+}
+
+/**
+ * For answers of any length, which may wait for a slow pipe: sweeps as every reading command does, and then reads
+ * without holding the folder against a writer.
+ */
+export async function withReader<Value>(settings: Settings, use: (tidings: Tidings) => Promise<Value>): Promise<Value> {
+  await withTidings(settings, "read", async () => {});
+  return closing(await open(settings, "read"), use);
+}
+
+/** For checks: opens what is there, makes nothing, changes nothing, not even what is overdue. */
+export async function withOnlooker<Value>(
+  settings: Settings,
+  use: (tidings: Tidings) => Promise<Value>,
+): Promise<Value> {
+  return closing(await open(settings, "read"), use);
+}
+
+async function closing<Value>(tidings: Tidings, use: (tidings: Tidings) => Promise<Value>): Promise<Value> {
+  try {
+    return await use(tidings);
+  } finally {
+    await tidings.close();
+  }
+}
+
+async function open(settings: Settings, mode: NonNullable<OpenOptions["mode"]>): Promise<Tidings> {
+  const { data, policy, waitMs, bytesMax } = settings;
+  const start = systemClock.monotonic();
+  for (;;) {
+    const leftMs = Math.max(0, waitMs - (systemClock.monotonic() - start));
+    try {
+      const bound = bytesMax === undefined ? {} : { bytes_max: bytesMax };
+      return await Tidings.open({ data, mode, policy, wait_ms: leftMs, ...bound });
+    } catch (error) {
+      const patienceMs = isBusy(error) ? waitMs : mode !== "write" && mayBeInTheMaking(error) ? BEING_MADE_MS : 0;
+      if (systemClock.monotonic() - start + RETRY_MS > patienceMs) throw error;
+      await pause(RETRY_MS);
+    }
+  }
+}
+
+/** Another process opens or closes the same database at this moment. */
+function isBusy(error: unknown): boolean {
+  return error instanceof StoreError && error.code === "store_busy";
+}
+
+/** A reader beside the very first writer: the database is not there yet, or has no tables. */
+function mayBeInTheMaking(error: unknown): boolean {
+  if (!(error instanceof StoreError) || error.code !== "read_only") return false;
+  const { cause } = error;
+  return cause === undefined || (cause instanceof Error && "code" in cause && cause.code === "SQLITE_CANTOPEN");
+}

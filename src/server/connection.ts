@@ -1,0 +1,174 @@
+/** One WebSocket client: what it is sent, in which order, and how much may wait for it. */
+import type { RawData, WebSocket } from "ws";
+import { errorReport, InvalidInputError, OverloadedError } from "../domain/errors.js";
+import type { JournalId } from "../domain/ids.js";
+import type { Clock } from "../platform/clock.js";
+import { later } from "../platform/timers.js";
+import type { InboxAnswer } from "../tidings.js";
+import type { Caller } from "./access.js";
+import { type Dispatcher, type RpcResponse, refusal } from "./dispatcher.js";
+import { countsFrame, PushFrame } from "./frames.js";
+import { parseJson } from "./http.js";
+import type { ServerLimits } from "./limits.js";
+import { RPC, rpcErrorOf } from "./wire.js";
+
+export const CLOSE = {
+  goingAway: 1001,
+  notText: 1003,
+  policy: 1008,
+  internal: 1011,
+  tooSlow: 1013,
+} as const;
+
+/** After a close was asked for, how long the client may take to agree. */
+const CLOSE_MS = 2_000;
+const CALL_RETRY_MS = 100;
+
+export class Connection {
+  readonly caller: Caller;
+  readonly #socket: WebSocket;
+  readonly #dispatcher: Dispatcher;
+  readonly #limits: ServerLimits;
+  readonly #clock: Clock;
+  /** The `seq` of the last push that was sent. */
+  #last: number | null = null;
+  /** Pushes that came while the client is still being told what waits; undefined afterwards. */
+  #held: PushFrame[] | undefined = [];
+  #heldBytes = 0;
+  #closing = false;
+  #calls = 0;
+  #pingAt: number;
+  #pinged = false;
+
+  constructor(socket: WebSocket, caller: Caller, dispatcher: Dispatcher, limits: ServerLimits, clock: Clock) {
+    this.#socket = socket;
+    this.caller = caller;
+    this.#dispatcher = dispatcher;
+    this.#limits = limits;
+    this.#clock = clock;
+    this.#pingAt = clock.monotonic() + limits.pingMs;
+    socket.on("message", (data, binary) => {
+      this.#take(data, binary).catch(() => this.close(CLOSE.internal, "an error of the server itself"));
+    });
+    socket.on("pong", () => this.#heard());
+    // What is wrong with a client's frames is told by the close that follows.
+    socket.on("error", () => {});
+  }
+
+  onClose(listener: () => void): void {
+    this.#socket.on("close", listener);
+  }
+
+  /** First what waits, oldest first, and the counts; then what came meanwhile, and from then on what comes. */
+  async welcome({ items, counts, seq }: InboxAnswer, journal_id: JournalId): Promise<void> {
+    for (const item of items) {
+      await this.#sent(new PushFrame({ kind: "created", ...item }, journal_id));
+      if (this.#closing) return;
+    }
+    this.send(countsFrame(counts, seq, journal_id));
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const frame of held) if (frame.seq > seq) this.push(frame);
+  }
+
+  push(frame: PushFrame): void {
+    if (this.#closing) return;
+    if (this.#held === undefined) {
+      this.send(frame.after(this.#last));
+      this.#last = frame.seq;
+      return;
+    }
+    this.#held.push(frame);
+    this.#heldBytes += frame.after(null).length;
+    if (this.#heldBytes > this.#limits.outgoingBytes) this.#tooSlow();
+  }
+
+  send(text: Buffer): void {
+    if (this.#closing) return;
+    if (this.#socket.bufferedAmount + text.length > this.#limits.outgoingBytes) this.#tooSlow();
+    else this.#socket.send(text, { binary: false });
+  }
+
+  /** Sent, and taken by the network: what a client is told at first may be more than is let wait. */
+  #sent(frame: PushFrame): Promise<void> {
+    const text = frame.after(this.#last);
+    this.#last = frame.seq;
+    return new Promise((resolve) => this.#socket.send(text, { binary: false }, () => resolve()));
+  }
+
+  #tooSlow(): void {
+    this.close(CLOSE.tooSlow, "too slow: more than 1 MiB was waiting; connect again");
+  }
+
+  close(code: number, reason: string): void {
+    if (this.#closing) return;
+    this.#closing = true;
+    this.#held = [];
+    this.#socket.close(code, reason);
+    const cancel = later(CLOSE_MS, () => this.#socket.terminate());
+    this.#socket.on("close", cancel);
+  }
+
+  terminate(): void {
+    this.#closing = true;
+    this.#socket.terminate();
+  }
+
+  /** Called now and then: asks a quiet client whether it is there, and ends one that did not say so. */
+  tick(): void {
+    const now = this.#clock.monotonic();
+    const { expires_at } = this.caller;
+    if (expires_at !== null && expires_at <= this.#clock.wall()) this.close(CLOSE.policy, "the token has expired");
+    if (now < this.#pingAt) return;
+    if (this.#pinged) {
+      this.terminate();
+      return;
+    }
+    this.#pinged = true;
+    this.#pingAt = now + this.#limits.pongMs;
+    this.#socket.ping();
+  }
+
+  #heard(): void {
+    this.#pinged = false;
+    this.#pingAt = this.#clock.monotonic() + this.#limits.pingMs;
+  }
+
+  async #take(data: RawData, binary: boolean): Promise<void> {
+    if (this.#closing) return;
+    this.#heard();
+    if (binary) {
+      this.close(CLOSE.notText, "messages are JSON text");
+      return;
+    }
+    const answer = await this.#answer(data as Buffer);
+    if (answer !== undefined) this.send(Buffer.from(JSON.stringify(answer)));
+  }
+
+  async #answer(data: Buffer): Promise<RpcResponse | RpcResponse[] | undefined> {
+    if (this.#calls >= this.#limits.callsPerSocket) {
+      const error = new OverloadedError(`${this.#calls} calls are not answered yet; wait for them`, CALL_RETRY_MS);
+      return { jsonrpc: "2.0", id: idOf(data), error: rpcErrorOf(error) };
+    }
+    this.#calls += 1;
+    try {
+      return await this.#dispatcher.answer(this.caller, parseJson(data));
+    } catch (error) {
+      const { reason = "" } = errorReport(error);
+      if (error instanceof InvalidInputError) return refusal(null, RPC.parseError, "", reason);
+      throw error;
+    } finally {
+      this.#calls -= 1;
+    }
+  }
+}
+
+/** Of a call that is refused before it is looked at; null where it has none. */
+function idOf(data: Buffer): string | number | null {
+  try {
+    const { id } = parseJson(data) as { id?: unknown };
+    return typeof id === "string" || typeof id === "number" ? id : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,101 @@
+/** One way in for every transport: finds the method, asks whether the caller may, checks the form, runs it. */
+import { InvalidInputError, isMiss, OverloadedError, TidingsError } from "../domain/errors.js";
+import { parseInput } from "../domain/parse.js";
+import type { Caller } from "./access.js";
+import type { Method, Runtime } from "./method.js";
+import { METHODS } from "./methods.js";
+import type { RateLimit } from "./rate.js";
+import { RPC, type RpcError, rpcErrorOf } from "./wire.js";
+
+export type RpcId = string | number | null;
+
+export type Refusal = { jsonrpc: "2.0"; id: RpcId; error: RpcError };
+export type RpcResponse = { jsonrpc: "2.0"; id: RpcId; result: unknown } | Refusal;
+
+interface Call {
+  readonly id: RpcId | undefined;
+  readonly method: string;
+  readonly params: unknown;
+}
+
+export class Dispatcher {
+  readonly #methods = new Map<string, Method>(METHODS.map((method) => [method.name, method]));
+  readonly #runtime: Runtime;
+  readonly #rate: RateLimit;
+  readonly #callsMax: number;
+  readonly #onDefect: (error: unknown) => void;
+
+  constructor(runtime: Runtime, rate: RateLimit, callsMax: number, onDefect: (error: unknown) => void) {
+    this.#runtime = runtime;
+    this.#rate = rate;
+    this.#callsMax = callsMax;
+    this.#onDefect = onDefect;
+  }
+
+  /** A message as it was parsed from JSON: a call, a notification, or a batch. Undefined if nothing is to be answered. */
+  async answer(caller: Caller, message: unknown): Promise<RpcResponse | RpcResponse[] | undefined> {
+    if (!Array.isArray(message)) return this.#one(caller, message);
+    if (message.length === 0) return refusal(null, RPC.invalidRequest, "", "the batch is empty");
+    if (message.length > this.#callsMax)
+      return refusal(null, RPC.invalidRequest, "", `a batch holds at most ${this.#callsMax} calls`);
+    const answers = await Promise.all(message.map((one) => this.#one(caller, one)));
+    const said = answers.filter((answer) => answer !== undefined);
+    return said.length === 0 ? undefined : said;
+  }
+
+  async #one(caller: Caller, message: unknown): Promise<RpcResponse | undefined> {
+    const call = callOf(message);
+    if ("error" in call) return call;
+    const { id } = call;
+    try {
+      const result = await this.#run(caller, call);
+      if (id === undefined) return undefined;
+      return isMiss(result)
+        ? { jsonrpc: "2.0", id, error: rpcErrorOf(result) }
+        : { jsonrpc: "2.0", id, result: result ?? null };
+    } catch (error) {
+      if (!(error instanceof TidingsError)) this.#onDefect(error);
+      return id === undefined ? undefined : { jsonrpc: "2.0", id, error: errorOf(error) };
+    }
+  }
+
+  async #run(caller: Caller, { method: name, params }: Call): Promise<unknown> {
+    const method = this.#methods.get(name);
+    if (method === undefined) throw new UnknownMethodError(name);
+    caller.mustHave(method.scope);
+    const waitMs = this.#rate.take(caller.token_id ?? "", 1);
+    if (waitMs > 0) throw new OverloadedError("more calls than this token may make; slow down", waitMs);
+    if (typeof params !== "object" || params === null || Array.isArray(params))
+      throw new InvalidInputError("params", "must be an object");
+    return method.run(parseInput(method.params, params), { caller, runtime: this.#runtime });
+  }
+}
+
+class UnknownMethodError extends TidingsError {
+  constructor(name: string) {
+    super("not_found", `there is no method ${JSON.stringify(name.slice(0, 100))}`);
+  }
+}
+
+function errorOf(error: unknown): RpcError {
+  const told = rpcErrorOf(error);
+  return error instanceof UnknownMethodError ? { ...told, code: RPC.methodNotFound } : told;
+}
+
+export function refusal(id: RpcId, code: number, field: string, reason: string): Refusal {
+  const message = field === "" ? reason : `${field}: ${reason}`;
+  return { jsonrpc: "2.0", id, error: { code, message, data: { code: "invalid_input", field, reason } } };
+}
+
+/** `jsonrpc` may be absent. A call without an `id` is a notification: it is run, and not answered. */
+function callOf(message: unknown): Call | Refusal {
+  if (typeof message !== "object" || message === null || Array.isArray(message))
+    return refusal(null, RPC.invalidRequest, "", "must be a JSON-RPC call: an object with `method` and `params`");
+  const { jsonrpc, id, method, params } = message as Record<string, unknown>;
+  const isId = id === undefined || id === null || typeof id === "string" || typeof id === "number";
+  if (!isId) return refusal(null, RPC.invalidRequest, "id", "must be a string, a number or null");
+  const known = id ?? null;
+  if (jsonrpc !== undefined && jsonrpc !== "2.0") return refusal(known, RPC.invalidRequest, "jsonrpc", 'must be "2.0"');
+  if (typeof method !== "string") return refusal(known, RPC.invalidRequest, "method", "must be a string");
+  return { id: Object.hasOwn(message, "id") ? known : undefined, method, params: params ?? {} };
+}

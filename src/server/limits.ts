@@ -1,0 +1,57 @@
+/** A bound on everything that clients send, ask for and make wait. Pinned by tests; part of the documented contract. */
+export interface ServerLimits {
+  /** Of a request's body. */
+  readonly bodyBytes: number;
+  /** In one `POST /v1/events`. */
+  readonly eventsPerRequest: number;
+  /** In one JSON-RPC batch. */
+  readonly callsPerBatch: number;
+  /** Of a message that a WebSocket client sends, and of how many pieces it may be made. */
+  readonly messageBytes: number;
+  readonly messageFragments: number;
+  /** What may wait for a WebSocket client that reads slowly, before it is sent away. */
+  readonly outgoingBytes: number;
+  /** Calls of one WebSocket that are not answered yet. */
+  readonly callsPerSocket: number;
+  readonly sockets: number;
+  /** Items that a client is sent when it connects. */
+  readonly itemsAtConnect: number;
+  /** How often a quiet client is asked whether it is there, and how long it may take to say so. */
+  readonly pingMs: number;
+  readonly pongMs: number;
+  /** Events and calls a second of one token, and how many may come at once after a quiet while. */
+  readonly ratePerSecond: number;
+  readonly rateBurst: number;
+  /** Tries without a good token, of one address. */
+  readonly refusalsPerSecond: number;
+  readonly refusalsBurst: number;
+  /** Events that wait for their commit. */
+  readonly eventsWaiting: number;
+  /** To send the head of a request, and to send all of it. */
+  readonly headersMs: number;
+  readonly requestMs: number;
+  /** How long the end waits for requests that are under way. */
+  readonly drainMs: number;
+}
+
+export const SERVER_LIMITS: ServerLimits = {
+  bodyBytes: 1_048_576,
+  eventsPerRequest: 1_000,
+  callsPerBatch: 100,
+  messageBytes: 65_536,
+  messageFragments: 64,
+  outgoingBytes: 1_048_576,
+  callsPerSocket: 64,
+  sockets: 10_000,
+  itemsAtConnect: 100,
+  pingMs: 30_000,
+  pongMs: 10_000,
+  ratePerSecond: 10_000,
+  rateBurst: 20_000,
+  refusalsPerSecond: 10,
+  refusalsBurst: 100,
+  eventsWaiting: 10_000,
+  headersMs: 10_000,
+  requestMs: 30_000,
+  drainMs: 10_000,
+};

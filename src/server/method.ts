@@ -1,0 +1,38 @@
+/** What a method is: its name, the scope it needs, the form of its parameters, and what it does. One file each. */
+import type { z } from "zod";
+import type { Scope } from "../domain/token.js";
+import type { Tidings } from "../tidings.js";
+import type { Caller } from "./access.js";
+
+/** What methods work on. */
+export interface Runtime {
+  readonly tidings: Tidings;
+  readonly version: string;
+  readonly started_at: string;
+  /** Open WebSocket connections. */
+  connections(): number;
+}
+
+export interface Context {
+  readonly caller: Caller;
+  readonly runtime: Runtime;
+}
+
+export interface Method {
+  readonly name: string;
+  readonly scope: Scope;
+  readonly summary: string;
+  readonly params: z.ZodType;
+  /** Answers the result, or the `Miss` that says why nothing changed. */
+  run(params: unknown, context: Context): Promise<unknown>;
+}
+
+/** Ties the type of `run`'s parameters to their schema. */
+export function defineMethod<Params extends z.ZodType>(
+  method: Omit<Method, "params" | "run"> & {
+    readonly params: Params;
+    run(params: z.output<Params>, context: Context): Promise<unknown>;
+  },
+): Method {
+  return method as Method;
+}

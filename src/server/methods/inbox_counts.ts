@@ -1,0 +1,12 @@
+import { defineMethod } from "../method.js";
+import { userSchema } from "./by_id.js";
+
+export const inboxCounts = defineMethod({
+  name: "inbox/counts",
+  scope: "read",
+  summary: "How much waits for the user, up to a cap.",
+  params: userSchema,
+  run({ user_id }, { caller }) {
+    return caller.as(user_id).counts(caller.userOr(user_id));
+  },
+});

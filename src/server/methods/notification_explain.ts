@@ -1,0 +1,12 @@
+import { defineMethod } from "../method.js";
+import { byIdSchema } from "./by_id.js";
+
+export const notificationExplain = defineMethod({
+  name: "notification/explain",
+  scope: "read",
+  summary: "The whole way of an event or a notification, in words.",
+  params: byIdSchema,
+  run({ id, user_id }, { caller }) {
+    return caller.as(user_id).explain(id);
+  },
+});
