@@ -256,9 +256,13 @@ describe("the words of the program", () => {
       "notify",
       "prune",
       "restore",
+      "serve",
+      "token create",
+      "token list",
+      "token revoke",
       "tour",
     ]);
-    for (const code of ["0", "1", "2", "3", "4", "5", "6"]) expect(stdout).toMatch(new RegExp(`\n  ${code} +\\S`));
+    for (const code of ["0", "1", "2", "3", "4", "5", "6", "7"]) expect(stdout).toMatch(new RegExp(`\n  ${code} +\\S`));
     for (const name of names) {
       const page = await run([...name.split(" "), "--help"]);
       expect(page.code).toBe(0);

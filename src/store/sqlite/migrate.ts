@@ -1,4 +1,6 @@
 import { readFileSync } from "node:fs";
+import { systemClock } from "../../platform/clock.js";
+import { IdSource } from "../../platform/ids.js";
 import type { Connection } from "./connection.js";
 import { APPLICATION_ID } from "./connection.js";
 
@@ -7,17 +9,17 @@ const MIGRATIONS = ["0001_spine.sql", "0002_tokens.sql"] as const;
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** Brings the schema up to date, each step in a transaction of its own. */
+/** Brings the schema up to date in one transaction: nobody ever sees a database that is half made. */
 export function migrate(connection: Connection): void {
-  for (const [index, name] of MIGRATIONS.entries()) {
-    const version = index + 1;
-    const step = connection.transaction(() => {
-      const current = connection.pragma("user_version", { simple: true }) as number;
-      if (current >= version) return;
+  const steps = connection.transaction(() => {
+    const current = connection.pragma("user_version", { simple: true }) as number;
+    if (current >= SCHEMA_VERSION) return;
+    for (const name of MIGRATIONS.slice(current))
       connection.exec(readFileSync(new URL(`./migrations/${name}`, import.meta.url), "utf8"));
-      connection.pragma(`application_id = ${APPLICATION_ID}`);
-      connection.pragma(`user_version = ${version}`);
-    });
-    step.immediate();
-  }
+    const journal_id = new IdSource().random(systemClock.wall());
+    connection.prepare("INSERT OR IGNORE INTO meta (key, value) VALUES ('journal_id', ?)").run(journal_id);
+    connection.pragma(`application_id = ${APPLICATION_ID}`);
+    connection.pragma(`user_version = ${SCHEMA_VERSION}`);
+  });
+  steps.immediate();
 }

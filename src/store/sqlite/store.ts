@@ -110,6 +110,12 @@ function storeOn(connection: Connection, lock: WriterLock | undefined, options: 
   }
 }
 
+function journalIdOf(meta: Meta, file: string): JournalId {
+  const id = meta.text("journal_id");
+  if (id === undefined) throw new StoreError("store_corrupt", `${file} has no journal id; restore a backup.`);
+  return journalId(id);
+}
+
 async function lockFor(options: SqliteOptions): Promise<WriterLock | undefined> {
   if (options.mode === "read") return undefined;
   try {
@@ -173,7 +179,7 @@ export class SqliteStore implements Store {
     this.#redrives = new Redrives(connection);
     this.#lists = new Lists(core);
     this.#prune = new Prune(connection, meta);
-    this.journal_id = this.#openJournal(meta);
+    this.journal_id = journalIdOf(meta, core.file);
     if (!this.writable) return;
     core.dedupe.rebuild(connection, this.#clock.now());
     this.#queue = new CommitQueue(connection, core.file, {
@@ -182,15 +188,6 @@ export class SqliteStore implements Store {
       committed: () => this.#committed(),
       failed: (error) => options.onFailure?.(error),
     });
-  }
-
-  #openJournal(meta: Meta): JournalId {
-    if (this.writable && meta.text("journal_id") === undefined)
-      meta.set("journal_id", this.#core.ids.random(this.#clock.now()));
-    const id = meta.text("journal_id");
-    if (id === undefined)
-      throw new StoreError("store_busy", `${this.#core.file} is just being made by another process; try again.`);
-    return journalId(id);
   }
 
   #begun(transaction: Transaction): void {
