@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Axes } from "../domain/axes.js";
 import { ConflictError, InvalidInputError, isMiss, type Miss, NotFoundError } from "../domain/errors.js";
 import type { NewEvent } from "../domain/event.js";
-import { type EventId, notificationId, subscriberId, threadId, userId } from "../domain/ids.js";
+import { type EventId, notificationId, subscriberId, threadId, tokenId, userId } from "../domain/ids.js";
 import type { JournalEntry } from "../domain/journal.js";
 import { DEFAULT_POLICY, type DeliveryPolicy } from "../domain/policy.js";
 import { HOST, userPrincipal } from "../domain/principal.js";
@@ -750,6 +750,115 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
         await expect(store.claim(asBob, { user_id: ALICE, limit: 1, owner: "x", lease_ms: 1 })).rejects.toThrow(
           InvalidInputError,
         );
+      });
+    });
+
+    describe("tokens", () => {
+      const wanted = { name: "ci", scopes: ["ingest", "read"], ttl_ms: null } as const;
+
+      it("are found by their digest, and survive; making one is journaled without it", async () => {
+        const token = await store.createToken(HOST, { ...wanted, user_id: ALICE, digest: "digest-1" });
+        expect(token).toMatchObject({
+          ...{ user_id: ALICE, name: "ci", scopes: ["ingest", "read"] },
+          expires_at: null,
+        });
+        await reopen();
+        expect(await store.tokenByDigest("digest-1")).toEqual(token);
+        expect(await store.tokenByDigest("digest-2")).toBeUndefined();
+        const { entries } = await store.entries(HOST, 0, 10);
+        expect(entries).toMatchObject([
+          { type: "token", action: "created", token_id: token.id, scopes: token.scopes, user_id: ALICE, changes: [] },
+        ]);
+        expect(JSON.stringify(entries)).not.toContain("digest-1");
+      });
+
+      it("are revoked once, and stay so", async () => {
+        const { id } = await store.createToken(HOST, { ...wanted, user_id: ALICE, digest: "digest-1" });
+        clock.advance(5);
+        const revoked = await store.revokeToken(HOST, id);
+        expect(revoked).toMatchObject({ id, revoked_at: START_MS + 5 });
+        clock.advance(5);
+        expect(await store.revokeToken(HOST, id)).toEqual(revoked);
+        await reopen();
+        expect(await store.tokenByDigest("digest-1")).toEqual(revoked);
+        expect(await store.revokeToken(HOST, tokenId("unknown"))).toBeUndefined();
+        expect((await store.entries(HOST, 0, 10)).entries).toHaveLength(2);
+      });
+
+      it("are their user's alone, and listed oldest first (I18)", async () => {
+        const made = [];
+        for (const [index, user_id] of [ALICE, BOB, ALICE].entries()) {
+          made.push(await store.createToken(HOST, { ...wanted, user_id, digest: `digest-${index}` }));
+          clock.advance(1);
+        }
+        const [one, bobs, two] = made;
+        expect(await store.tokens(HOST, null, 10)).toEqual([one, bobs, two]);
+        expect(await store.tokens(HOST, one?.id ?? null, 1)).toEqual([bobs]);
+        expect(await store.tokens(asAlice, null, 10)).toEqual([one, two]);
+        expect(await store.revokeToken(asAlice, bobs?.id ?? tokenId(""))).toBeUndefined();
+        await expect(store.createToken(asBob, { ...wanted, user_id: ALICE, digest: "digest-9" })).rejects.toThrow(
+          NotFoundError,
+        );
+      });
+
+      it("know when they expire, by the store's clock", async () => {
+        const token = await store.createToken(HOST, { ...wanted, user_id: ALICE, digest: "d", ttl_ms: 1_000 });
+        expect(token.expires_at).toBe(store.now() + 1_000);
+      });
+    });
+
+    describe("what a reader can go on from", () => {
+      it("is the newest entry about each notification, and the journal's end when a list was read (I16)", async () => {
+        const first = await put({}, {});
+        expect(first.seq).toBe(1);
+        const second = await put({}, {});
+        const settled = await ack(first);
+        expect(settled).toMatchObject({ seq: 3 });
+        const page = await store.list(HOST, { limit: 10 });
+        expect(page.seq).toBe(3);
+        expect(page.stored.map((one) => [one.delivery.id, one.seq])).toEqual([
+          [second.delivery.id, 2],
+          [first.delivery.id, 3],
+        ]);
+        expect((await store.list(asBob, { limit: 10 })).stored).toEqual([]);
+      });
+
+      it("lists what nobody has acknowledged: shown by the system, escalated ones too", async () => {
+        const seen = await put({}, {});
+        await ack(seen);
+        const shown = await put({}, {});
+        const floor = await put({ thread_id: ONE }, { axes: FLOOR });
+        const late = await put({ thread_id: ONE }, { axes: NARRATE, ttl_ms: 10 });
+        await put({ thread_id: ONE }, { axes: CONTEXT });
+        await put({ user_id: BOB }, {});
+        clock.advance(10);
+        await store.sweep(10);
+        const ids = async (unread: boolean) =>
+          (
+            await store.list(asAlice, {
+              user_id: ALICE,
+              limit: 10,
+              ...(unread ? { unread } : { unacknowledged: true }),
+            })
+          ).stored.map((one) => one.delivery.id);
+        const waiting = [late, floor, shown].map((one) => one.delivery.id);
+        expect(await ids(false)).toEqual(waiting);
+        expect(await ids(true), "what was seen and not clicked is still unread").toEqual([
+          ...waiting,
+          seen.delivery.id,
+        ]);
+        await expect(store.list(HOST, { unacknowledged: true, limit: 1 })).rejects.toThrow(InvalidInputError);
+      });
+
+      it("keeps a draft's note in the story, with what was made and what was merged", async () => {
+        const event = { dedupe_key: "k" };
+        const one = await put(event, { note: "first" });
+        await put(event, { note: "second", content: "other words" });
+        const story = (await store.story(HOST, one.delivery.id)) ?? [];
+        expect(story.flatMap(({ changes }) => changes.map(({ command, note }) => [command, note]))).toEqual([
+          ["create", "first"],
+          ["merge", "second"],
+        ]);
       });
     });
 
