@@ -5,7 +5,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
+import { SCOPES } from "../../src/domain/token.js";
+import { METHODS } from "../../src/server/methods.js";
 import { temporaryFolder } from "../support/folder.js";
+import { Server } from "../support/server.js";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const run = promisify(execFile);
@@ -20,6 +23,7 @@ async function project(): Promise<string> {
   const folder = await temporaryFolder();
   mkdirSync(join(folder, "node_modules/.bin"), { recursive: true });
   symlinkSync(ROOT, join(folder, "node_modules/tidings"));
+  symlinkSync(join(ROOT, "node_modules/ws"), join(folder, "node_modules/ws"));
   const main = join(ROOT, "dist/cli/main.js");
   chmodSync(main, 0o755);
   symlinkSync(main, join(folder, "node_modules/.bin/tidings"));
@@ -43,11 +47,27 @@ describe("the README", () => {
     );
   });
 
+  it("has a quick start that works, in a minute, with a server and a second terminal", async () => {
+    const block = blocks("README.md", "sh").find((one) => one.includes("curl"));
+    const folder = await project();
+    const env = { ...process.env, PATH: `${join(folder, "node_modules/.bin")}:${process.env["PATH"]}`, NO_COLOR: "1" };
+    const server = await Server.start({ data: join(folder, ".tidings") });
+    // Its port is a free one here, and npx would look beside the project.
+    const script = (block ?? "").replaceAll("http://127.0.0.1:4747", server.url).replaceAll("npx ", "");
+    expect(script).toContain(server.url);
+    const { stdout } = await run("sh", ["-e", "-c", script], { cwd: folder, env });
+    expect(stdout).toContain('"outcome":"accepted"');
+    expect(stdout).toMatch(/1 unread for local[\s\S]*2 tests are red[\s\S]*DELIVERED, dismissed/);
+    expect(stdout).toMatch(
+      /Event \S+: cli\.build\.finished from ci[\s\S]*The user dismissed it|Acknowledged by the user \(dismissed\)/,
+    );
+  });
+
   it("has commands that tell one story", async () => {
     const block = blocks("README.md", "sh").find((one) => one.includes("tidings emit"));
     const lines = (block ?? "").split("\n").flatMap((line) => {
       const command = line.replace(/ +#.*/, "").trim();
-      return command === "" ? [] : [command];
+      return command === "" || command.endsWith("tidings serve") ? [] : [command];
     });
     expect(lines.length).toBeGreaterThan(4);
     const folder = await project();
@@ -61,6 +81,24 @@ describe("the README", () => {
     const [, inbox, , explained] = told;
     expect(inbox).toContain("The deploy is through");
     expect(explained).toContain("Acknowledged by the user");
+  });
+});
+
+describe("the page about the server", () => {
+  it("has a client that is shown an event and acknowledges it", async () => {
+    const [example, ...more] = blocks("docs/SERVER.md", "js");
+    expect(more).toEqual([]);
+    expect(await runScript(example ?? "")).toBe(
+      "shown: cli.build.finished (from ci): All tests passed\nnow: DELIVERED\n",
+    );
+  });
+
+  it("tells of every method and every scope, in their order", () => {
+    const text = readFileSync(join(ROOT, "docs/SERVER.md"), "utf8");
+    const named = [...text.matchAll(/^\| `([a-z]+\/[a-zA-Z]+)` \| /gm)].map(([, name]) => name);
+    expect(named).toEqual(METHODS.map((method) => method.name));
+    const scopes = [...text.matchAll(/^\| `([a-z]+)` \| /gm)].map(([, name]) => name);
+    expect(scopes).toEqual([...SCOPES]);
   });
 });
 

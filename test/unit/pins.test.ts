@@ -7,7 +7,9 @@ import { ACK_ACTIONS, SUPPRESS_REASONS } from "../../src/domain/notification.js"
 import { DEFAULT_POLICY } from "../../src/domain/policy.js";
 import { INJECTION_POINTS, PRIORITIES } from "../../src/domain/priority.js";
 import { SEVERITIES } from "../../src/domain/severity.js";
+import { SCOPES } from "../../src/domain/token.js";
 import { STATES } from "../../src/domain/transitions.js";
+import { SERVER_LIMITS } from "../../src/server/limits.js";
 
 it("the words of the wire", () => {
   expect(STATES).toEqual(["PENDING", "DISPATCHED", "LOCKED", "DELIVERED", "ESCALATED", "FAILED", "SUPPRESSED"]);
@@ -17,6 +19,7 @@ it("the words of the wire", () => {
   expect(INJECTION_POINTS).toEqual(["next", "immediate", "turn_start", "after_tool", "turn_end"]);
   expect(SUPPRESS_REASONS).toEqual(["filtered", "muted", "superseded", "observed", "folded", "expired"]);
   expect(ACK_ACTIONS).toEqual(["rendered", "clicked", "dismissed"]);
+  expect(SCOPES).toEqual(["ingest", "critical", "directive", "read", "ack", "agent", "admin"]);
   expect(MISS_CODES).toEqual(["stale_lease", "stale_revision", "wrong_channel", "terminal", "not_found"]);
 });
 
@@ -50,5 +53,29 @@ it("the times and the limits", () => {
     emitManyEvents: 100_000,
     eventIdsListed: 100,
     listVisits: 20_000,
+  });
+});
+
+it("the limits of the server", () => {
+  expect(SERVER_LIMITS).toEqual({
+    bodyBytes: 1_048_576,
+    eventsPerRequest: 1_000,
+    callsPerBatch: 100,
+    messageBytes: 65_536,
+    messageFragments: 64,
+    outgoingBytes: 1_048_576,
+    callsPerSocket: 64,
+    sockets: 10_000,
+    itemsAtConnect: 100,
+    pingMs: 30_000,
+    pongMs: 10_000,
+    ratePerSecond: 10_000,
+    rateBurst: 20_000,
+    refusalsPerSecond: 10,
+    refusalsBurst: 100,
+    eventsWaiting: 10_000,
+    headersMs: 10_000,
+    requestMs: 30_000,
+    drainMs: 10_000,
   });
 });
