@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { arch, availableParallelism, cpus, loadavg, release, totalmem, type } from "node:os";
 import Database from "better-sqlite3";
 import { installedVersion } from "./peers.mjs";
@@ -8,11 +9,12 @@ export function machineFacts(folder) {
   const connection = new Database(":memory:");
   const sqlite = connection.prepare("SELECT sqlite_version()").pluck().get();
   connection.close();
+  const { version: ws } = createRequire(import.meta.url)("ws/package.json");
   return {
     cpu: `${availableParallelism()} cores, ${cpus()[0]?.model.trim() ?? "unknown"}`,
     memory: `${Math.round(totalmem() / 1024 ** 3)} GiB`,
     system: `${type()} ${release()} ${arch()}, ${fileSystemOf(folder)}`,
-    software: [`Node ${process.versions.node}`, `SQLite ${sqlite}`, ...peers()].join(", "),
+    software: [`Node ${process.versions.node}`, `SQLite ${sqlite}`, `ws ${ws}`, ...peers()].join(", "),
     load: loadavg()
       .map((one) => one.toFixed(1))
       .join(" "),
@@ -21,7 +23,7 @@ export function machineFacts(folder) {
 }
 
 function peers() {
-  return ["plainjob", "pg-boss"].flatMap((name) => {
+  return ["plainjob", "pg-boss", "fastify"].flatMap((name) => {
     const version = installedVersion(name);
     return version === undefined ? [] : [`${name} ${version}`];
   });

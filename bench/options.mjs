@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-export const SECTIONS = ["a", "b", "c", "d", "e"];
+export const SECTIONS = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
 
 const HELP = `npm run bench -- [options]
 
@@ -10,13 +10,19 @@ const HELP = `npm run bench -- [options]
                    c  full cycle, emit to DELIVERED, beside plainjob and pg-boss
                    d  list, ack and emit on 1,000 and on 1,000,000 notifications
                    e  opening a million, and memory
+                   f  emits over HTTP, beside a bare Fastify handler
+                   g  emit to WebSocket frame at 1,000 a second, beside a bare ws server
+                   h  fan-out to 1,000 WebSocket clients, beside a bare ws broadcast
+                   i  the server: boot to ready, memory idle and for each idle client
   --runs N       Runs, each with every contender once (default 5); the median counts.
   --quick        Small counts and one run: shows that it works, says nothing about speed.
   --json FILE    Also write every number to FILE.
   --write-docs   Also put the results into docs/BENCHMARKS.md, between its markers.
+  --profile DIR  Also write CPU profiles of the server's process in f to h into DIR. The numbers mean less then.
   --help         This.
 
-Needs about 4 GB of disk in the temporary folder for d and e, and about half an hour for everything.
+Needs about 4 GB of disk in the temporary folder for d and e, 1,100 open files in one process for h and i, and about
+three quarters of an hour for everything.
 `;
 
 /** What a full and a quick run do. Counts are operations that are timed; `warmup` ones come before them. */
@@ -33,6 +39,12 @@ const SIZES = {
     rounds: 6,
     memoryEmits: 10_000,
     fdatasyncs: 300,
+    http: { warmup: 6_400, events: 38_400 },
+    httpArrays: { warmup: 6_400, events: 64_000 },
+    latency: { connections: 256, rate: 1_000, warmup: 2_000, events: 10_000 },
+    fanOut: { clients: 1_000, warmup: 100, rounds: 6, events: 100 },
+    bootStore: 100_000,
+    idleClients: 1_000,
   },
   quick: {
     warmup: 640,
@@ -46,6 +58,12 @@ const SIZES = {
     rounds: 2,
     memoryEmits: 1_000,
     fdatasyncs: 40,
+    http: { warmup: 640, events: 3_200 },
+    httpArrays: { warmup: 600, events: 6_400 },
+    latency: { connections: 256, rate: 1_000, warmup: 500, events: 1_500 },
+    fanOut: { clients: 1_000, warmup: 20, rounds: 2, events: 40 },
+    bootStore: 10_000,
+    idleClients: 1_000,
   },
 };
 
@@ -58,6 +76,7 @@ export function readOptions(argv) {
       runs: { type: "string" },
       quick: { type: "boolean", default: false },
       json: { type: "string" },
+      profile: { type: "string" },
       "write-docs": { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
@@ -76,6 +95,7 @@ export function readOptions(argv) {
     runs,
     quick: values.quick,
     json: values.json,
+    profile: values.profile,
     writeDocs: values["write-docs"],
     sizes: values.quick ? SIZES.quick : SIZES.full,
   };

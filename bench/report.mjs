@@ -1,5 +1,7 @@
 /** From what was measured to the tables that are printed and kept in docs/BENCHMARKS.md. */
 import { readFileSync, writeFileSync } from "node:fs";
+import { mebibytes, micros, millis, pairedRatio, perSecond, range } from "./rows.mjs";
+import { serverRatios, serverRows } from "./server_report.mjs";
 import { median } from "./statistics.mjs";
 
 const EMIT_TO_RAW_MIN = 0.5;
@@ -31,12 +33,8 @@ const OPERATION_NAMES = {
 /** For the record: the checkpoint comes after every 640 operations here, and after some 10,000 in use. */
 const WITHOUT_BAR = new Set(["ackOldCheckpointed"]);
 
-/** Ratios of what was measured in the same run; their median. */
-function pairedRatio(above, below) {
-  return median(above.map((value, run) => value / below[run]));
-}
-
-function measuredRows({ throughput, comparison, opening, history, sizes }) {
+function measuredRows(results) {
+  const { throughput, comparison, opening, history, sizes } = results;
   const rows = [];
   if (throughput !== undefined) {
     const flush = (kind) => `${median(throughput.fdatasync.map((one) => one[kind].median)).toFixed(2)} ms`;
@@ -72,10 +70,11 @@ function measuredRows({ throughput, comparison, opening, history, sizes }) {
       `before: ${memory("unopened")}, after ${sizes.memoryEmits} emits: ${memory("afterEmits")}, after 100 lists: ${memory("afterLists")}`,
     ]);
   }
-  return rows;
+  return [...rows, ...serverRows(results)];
 }
 
-function ratioRows({ throughput, comparison, opening }) {
+function ratioRows(results) {
+  const { throughput, comparison, opening } = results;
   const rows = [];
   const add = (what, ratio, bar) => {
     if (bar === undefined) rows.push([what, ratio.toFixed(2), "", ""]);
@@ -120,6 +119,7 @@ function ratioRows({ throughput, comparison, opening }) {
       pairedRatio(of(state, "idle"), of("empty", "idle")),
     );
   }
+  serverRatios(results, add);
   return rows;
 }
 
@@ -160,24 +160,4 @@ function table(head, rows) {
 
 function userText(users) {
   return users === 1 ? "1 user" : `${users} users`;
-}
-
-function range(values, format) {
-  return `${format(Math.min(...values))} to ${format(Math.max(...values))}`;
-}
-
-function perSecond(value) {
-  return `${Math.round(value).toLocaleString("en-US")}/s`;
-}
-
-function millis(value) {
-  return `${value.toFixed(1)} ms`;
-}
-
-function micros(ms) {
-  return `${(ms * 1_000).toFixed(1)} µs`;
-}
-
-function mebibytes(value) {
-  return `${value.toFixed(0)} MiB`;
 }

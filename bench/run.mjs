@@ -5,6 +5,7 @@ import { readOptions } from "./options.mjs";
 import { installPeers } from "./peers.mjs";
 import { report, writeDocs } from "./report.mjs";
 import { buildHistory, openingAndMemory, sizeComparison, throughput } from "./sections.mjs";
+import { bootAndMemory, emitsOverHttp, emitsToFrames, fanOut } from "./server_sections.mjs";
 import { Workspace } from "./workspace.mjs";
 
 const started = performance.now();
@@ -27,6 +28,10 @@ async function measure(options) {
     if (sections.has("d") || sections.has("e")) results.history = await buildHistory(workspace, options, say);
     if (sections.has("d")) results.comparison = await sizeComparison(workspace, options, results.history, say);
     if (sections.has("e")) results.opening = await openingAndMemory(workspace, options, results.history, say);
+    if (sections.has("f")) results.http = await emitsOverHttp(workspace, options, say);
+    if (sections.has("g")) results.latency = await emitsToFrames(workspace, options, say);
+    if (sections.has("h")) results.fanOut = await fanOut(workspace, options, say);
+    if (sections.has("i")) results.boot = await bootAndMemory(workspace, options, say);
     return results;
   } finally {
     await workspace.close();
@@ -36,7 +41,7 @@ async function measure(options) {
 try {
   const options = readOptions(process.argv.slice(2));
   if (options !== undefined) {
-    if (options.sections.has("c")) installPeers(say);
+    if (options.sections.has("c") || options.sections.has("f")) installPeers(say);
     const results = await measure(options);
     const text = report(results);
     process.stdout.write(`\n${text}\n`);

@@ -95,21 +95,30 @@ export class Workspace {
   }
 
   #endAtOnce() {
-    for (const { child, pids } of this.#children) {
-      child.kill("SIGKILL");
-      for (const pid of pids) process.kill(pid, "SIGKILL");
-    }
+    for (const entry of this.#children) kill(entry);
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
 
 const STOP_MS = 10_000;
 
-/** Asks a child to end: one that keeps PostgreSQL shuts it down first. Insists after a while. */
-async function stop({ child, ended }) {
+/** Asks a child to end: one that keeps PostgreSQL or a server shuts it down first. Insists after a while. */
+async function stop(entry) {
+  const { child, ended } = entry;
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill("SIGTERM");
-  const insist = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
+  const insist = setTimeout(() => kill(entry), STOP_MS);
   await ended;
   clearTimeout(insist);
+}
+
+/** A child and what it has started, at once. */
+function kill({ child, pids }) {
+  child.kill("SIGKILL");
+  for (const pid of pids)
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It has ended already.
+    }
 }

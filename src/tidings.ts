@@ -397,7 +397,7 @@ export class Tidings extends TidingsView {
    * critical, or an instruction to the agent; code of the same process has all of them.
    */
   as(user_id: string, grants: Grants = ALL_GRANTS): TidingsView {
-    const user = userId(parseInput(wordSchema(LIMITS.idChars), user_id));
+    const user = userId(parseInput(idSchema, user_id));
     return new TidingsView(this.shared, userPrincipal(user), grants);
   }
 

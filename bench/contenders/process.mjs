@@ -16,6 +16,13 @@ const MODULES = {
   settleMost: "./history.mjs",
   compareSizes: "./history.mjs",
   memory: "./memory.mjs",
+  tidingsServe: "./servers.mjs",
+  bareNode: "./servers.mjs",
+  bareFastify: "./servers.mjs",
+  bareWebSocket: "./servers.mjs",
+  postEvents: "./clients.mjs",
+  emitToFrame: "./clients.mjs",
+  audience: "./clients.mjs",
 };
 
 process.once("message", async ({ contender, options }) => {

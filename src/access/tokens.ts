@@ -81,10 +81,9 @@ export class Tokens {
     return tokenView(token);
   }
 
-  /** The token with this text, if it is good now. */
-  async verify(text: string): Promise<Token | undefined> {
-    if (!text.startsWith(PREFIX)) return undefined;
-    const token = await this.#store.tokenByDigest(sha256(text));
+  /** The token whose text has this digest, if it is good now. */
+  async verify(digest: string): Promise<Token | undefined> {
+    const token = await this.#store.tokenByDigest(digest);
     if (token === undefined || token.revoked_at !== null) return undefined;
     return token.expires_at !== null && token.expires_at <= this.#store.now() ? undefined : token;
   }

@@ -47,6 +47,10 @@ const claimSchema = z.strictObject({
   lease_ms: z.int().min(1).max(LIMITS.leaseMsMax).optional(),
 });
 
+const leaseSchema = wordSchema(LIMITS.idChars);
+const leaseMsSchema = z.int().min(1).max(LIMITS.leaseMsMax);
+const noteSchema = wordSchema(LIMITS.subjectChars);
+
 const heldSchema = z
   .array(z.strictObject({ id: wordSchema(LIMITS.idChars), epoch: z.int().min(0) }))
   .max(LIMITS.claimLimit);
@@ -79,12 +83,8 @@ export class Deliveries {
   }
 
   async renew(lease: string, lease_ms: number = this.#policy.leaseMs) {
-    const parsed = parseInput(z.int().min(1).max(LIMITS.leaseMsMax), lease_ms);
-    const answer = await this.#store.renew(
-      this.#principal,
-      leaseId(parseInput(wordSchema(LIMITS.idChars), lease)),
-      parsed,
-    );
+    const parsed = parseInput(leaseMsSchema, lease_ms);
+    const answer = await this.#store.renew(this.#principal, leaseId(parseInput(leaseSchema, lease)), parsed);
     return isMiss(answer) ? answer : { ...answer, expires_at: isoTime(answer.expires_at) };
   }
 
@@ -100,7 +100,7 @@ export class Deliveries {
 
   /** The holder hands it to the user, and says why (the external tool that it calls). */
   promote(items: readonly HeldItem[], note: string): Promise<(NotificationView | Miss)[]> {
-    const said = parseInput(wordSchema(LIMITS.subjectChars), note);
+    const said = parseInput(noteSchema, note);
     return this.#each(items, "escalate", ({ epoch }) => ({
       column: "escalate",
       reason: "promoted",

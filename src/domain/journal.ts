@@ -86,6 +86,11 @@ export type EntryBody =
       readonly token_id: TokenId;
       readonly scopes: readonly Scope[];
       readonly changes: readonly Change[];
+    }
+  | {
+      readonly type: "settings";
+      readonly disabled_subscribers: readonly SubscriberId[];
+      readonly changes: readonly Change[];
     };
 
 /** One line of the journal. */

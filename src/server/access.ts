@@ -55,7 +55,8 @@ export class Caller {
 
   /** Where the caller sends to, and what it sends with its user in it. */
   sending<Input extends EventInput | NotifyInput>(input: Input): { to: TidingsView; input: Input } {
-    return { to: this.#view, input: { ...input, user_id: this.userOr(input.user_id) } };
+    this.mustBeOwn(input.user_id);
+    return { to: this.#view, input: input.user_id === undefined ? { ...input, user_id: this.user_id } : input };
   }
 
   mustBeOwn(user_id: string | undefined): void {
@@ -76,11 +77,12 @@ export class Access {
 
   async callerOf(token: string | undefined): Promise<Caller> {
     if (token === undefined) throw new AccessError("unauthorized", "send a token: `Authorization: Bearer TOKEN`");
-    if (timingSafeEqual(Buffer.from(sha256(token)), this.#own)) {
+    const digest = sha256(token);
+    if (timingSafeEqual(Buffer.from(digest), this.#own)) {
       const scopes = ["admin"] as const;
       return new Caller(this.#tidings, { token_id: null, user_id: LOCAL_USER, scopes, expires_at: null });
     }
-    const found = await this.#tidings.tokens.verify(token);
+    const found = await this.#tidings.tokens.verify(digest);
     if (found === undefined)
       throw new AccessError("unauthorized", "the token is unknown, revoked or expired; ask for another one");
     const { id, user_id, scopes, expires_at } = found;

@@ -1,5 +1,5 @@
 /** Every open connection, by user; one reading of the journal for all of them. */
-import { assert } from "../domain/errors.js";
+import { AssertionError } from "../domain/errors.js";
 import type { UserId } from "../domain/ids.js";
 import { every, later } from "../platform/timers.js";
 import type { Tidings } from "../tidings.js";
@@ -96,10 +96,8 @@ export class Hub {
         changed.add(push.user_id);
         const frame = new PushFrame(push, journal_id);
         for (const connection of this.#byUser.get(push.user_id) ?? []) {
-          assert(
-            connection.caller.user_id === push.notification.user_id,
-            `a push of ${push.notification.user_id} was about to go to ${connection.caller.user_id}`,
-          );
+          if (connection.caller.user_id !== push.notification.user_id)
+            throw new AssertionError("a push was about to go to another user");
           connection.push(frame);
         }
       }

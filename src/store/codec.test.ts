@@ -118,6 +118,13 @@ const entry = rowOf.chain((row) =>
               fc.record({ type: fc.constant("delivery"), operation: fc.constantFrom("ack", "claim") }),
               fc.record({ type: fc.constant("thread"), state: fc.constantFrom("open", "closing", "closed") }),
               fc.record({ type: fc.constant("observation"), subject: text, generation: fc.nat() }),
+              fc.record({ type: fc.constant("settings"), disabled_subscribers: fc.array(text) }),
+              fc.record({
+                type: fc.constant("token"),
+                action: fc.constantFrom("created", "revoked"),
+                token_id: id,
+                scopes: fc.array(fc.constantFrom("read", "ack")),
+              }),
             )
           : fc.constant({ type: "event", event });
       return bodies.map((body) => ({ row, body: { ...(body as object), changes } as unknown as EntryBody }));

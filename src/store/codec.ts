@@ -58,6 +58,8 @@ export function encodeEntry(body: EntryBody, row: Omit<EntryRow, "seq" | "type">
       return `{"state":"${body.state}"${changes}}`;
     case "observation":
       return `{"subject":${JSON.stringify(body.subject)},"generation":${body.generation}${changes}}`;
+    case "settings":
+      return `{"disabled_subscribers":${JSON.stringify(body.disabled_subscribers)}${changes}}`;
     case "token":
       return `{"action":"${body.action}","token_id":"${body.token_id}","scopes":${JSON.stringify(body.scopes)}${changes}}`;
     default:

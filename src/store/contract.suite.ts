@@ -807,6 +807,28 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
       });
     });
 
+    describe("settings of a user", () => {
+      const settings = { user_id: ALICE, disabled_subscribers: [subscriberId("rate_limit")] };
+
+      it("are what was said last, survive, and are journaled", async () => {
+        expect(await store.settings(asAlice, ALICE)).toEqual({ user_id: ALICE, disabled_subscribers: [] });
+        expect(await store.updateSettings(asAlice, settings)).toEqual(settings);
+        await store.updateSettings(asAlice, settings);
+        await reopen();
+        expect(await store.settings(asAlice, ALICE)).toEqual(settings);
+        expect((await store.entries(HOST, 0, 10)).entries, "saying the same again is no news").toMatchObject([
+          { type: "settings", user_id: ALICE, disabled_subscribers: ["rate_limit"] },
+        ]);
+      });
+
+      it("are that user's alone (I18)", async () => {
+        await store.updateSettings(HOST, settings);
+        await expect(store.settings(asBob, ALICE)).rejects.toThrow(NotFoundError);
+        await expect(store.updateSettings(asBob, settings)).rejects.toThrow(NotFoundError);
+        expect(await store.settings(asBob, BOB)).toEqual({ user_id: BOB, disabled_subscribers: [] });
+      });
+    });
+
     describe("what a reader can go on from", () => {
       it("is the newest entry about each notification, and the journal's end when a list was read (I16)", async () => {
         const first = await put({}, {});

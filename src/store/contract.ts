@@ -29,6 +29,7 @@ import type { Kept } from "../domain/notification.js";
 import type { Principal } from "../domain/principal.js";
 import type { InjectionPoint, Priority } from "../domain/priority.js";
 import type { Command } from "../domain/reducer.js";
+import type { UserSettings } from "../domain/settings.js";
 import type { Severity } from "../domain/severity.js";
 import type { Scope, Token } from "../domain/token.js";
 import type { State } from "../domain/transitions.js";
@@ -200,10 +201,13 @@ export interface Store {
   createToken(principal: Principal, token: NewToken): Promise<Token>;
   /** Idempotent; undefined for one that does not exist. */
   revokeToken(principal: Principal, id: TokenId): Promise<Token | undefined>;
+  updateSettings(principal: Principal, settings: UserSettings): Promise<UserSettings>;
   /** The watchdog's step: acts on at most `limit` overdue deliveries; answers how many. */
   sweep(limit: number): Promise<number>;
 
   get(principal: Principal, id: NotificationId): Promise<Stored | undefined>;
+  /** Nothing is disabled unless the user said so. */
+  settings(principal: Principal, user_id: UserId): Promise<UserSettings>;
   /** Also one that is revoked or has expired. */
   tokenByDigest(digest: string): Promise<Token | undefined>;
   /** Oldest first, after one of them. */

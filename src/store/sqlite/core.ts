@@ -8,6 +8,7 @@ import type { Journal } from "./journal.js";
 import type { Leases } from "./leases.js";
 import type { Ledger } from "./ledger.js";
 import type { ProducerIds } from "./producer_ids.js";
+import type { Settings } from "./settings.js";
 import type { Threads } from "./threads.js";
 import type { Tokens } from "./tokens.js";
 
@@ -25,6 +26,7 @@ export interface Core {
   readonly leases: Leases;
   readonly threads: Threads;
   readonly tokens: Tokens;
+  readonly settings: Settings;
 }
 
 export interface Owner {

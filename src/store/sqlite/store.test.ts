@@ -176,7 +176,7 @@ describe("the files", () => {
     expect(await store.facts()).toMatchObject({
       engine: "sqlite",
       synchronous: "FULL",
-      schema_version: 2,
+      schema_version: 3,
       last_seq: 1,
     });
   });

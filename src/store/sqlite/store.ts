@@ -9,6 +9,7 @@ import type { JournalEntry, Thread } from "../../domain/journal.js";
 import type { Kept } from "../../domain/notification.js";
 import type { DeliveryPolicy } from "../../domain/policy.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
+import type { UserSettings } from "../../domain/settings.js";
 import type { Token } from "../../domain/token.js";
 import { type Clock, JournalClock } from "../../platform/clock.js";
 import { IdSource } from "../../platform/ids.js";
@@ -53,6 +54,7 @@ import { SCHEMA_VERSION } from "./migrate.js";
 import { ProducerIds } from "./producer_ids.js";
 import { Prune } from "./prune.js";
 import { Redrives } from "./redrive.js";
+import { Settings, settingsOf, updateSettings } from "./settings.js";
 import { Sweep } from "./sweep.js";
 import { beginClose, moveOut, observe, startThread } from "./thread_operations.js";
 import { Threads } from "./threads.js";
@@ -171,6 +173,7 @@ export class SqliteStore implements Store {
       leases: new Leases(connection),
       threads: new Threads(connection),
       tokens: new Tokens(connection),
+      settings: new Settings(connection),
     };
     this.#core = core;
     this.#clock = new JournalClock(options.clock, journal.last().at);
@@ -299,6 +302,14 @@ export class SqliteStore implements Store {
 
   revokeToken(principal: Principal, id: TokenId): Promise<Token | undefined> {
     return this.#write(CONTROL_LANE, (transaction) => revokeToken(this.#core, transaction, principal, id));
+  }
+
+  settings(principal: Principal, user_id: UserId): Promise<UserSettings> {
+    return this.#read((core) => settingsOf(core, principal, user_id));
+  }
+
+  updateSettings(principal: Principal, settings: UserSettings): Promise<UserSettings> {
+    return this.#write(CONTROL_LANE, (transaction) => updateSettings(this.#core, transaction, principal, settings));
   }
 
   tokenByDigest(digest: string): Promise<Token | undefined> {
