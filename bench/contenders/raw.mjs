@@ -9,7 +9,10 @@ import { Tidings } from "../../dist/index.js";
 import { CALLERS, callers, eventOf, rate } from "../workload.mjs";
 
 const SCHEMA = new URL("../../src/store/sqlite/migrations/0001_spine.sql", import.meta.url);
-const BLOCK_SIZE = 256;
+const BLOCK_SIZE = 1_024;
+const SECOND_MS = 1_000;
+/** The place of the column `due_at` in a row of `deliveries`. */
+const DUE_AT = 22;
 
 export async function rawInserts({ folder, users, warmup, emits }) {
   const rows = await rowsOfTidings(join(folder, "tidings"), users, warmup + emits);
@@ -41,21 +44,31 @@ async function rowsOfTidings(data, users, total) {
     entry,
     notification: notifications[index],
     delivery: deliveries[index],
-    blocks: blocksOf(entry, deliveries[index], marked),
+    blocks: blocksOf(entry, deliveries[index]).filter((row) => isNew(row, marked)),
+    due: [dueOf(deliveries[index])].filter((row) => isNew(row, marked)),
   }));
 }
 
-/** A row of the coarse index is written when its block is first touched, and then known in memory. */
-function blocksOf([seq, , , entryUser], [number, user], marked) {
+/** The rows of the coarse indexes. */
+function blocksOf([seq, , , entryUser], [number, user, , , channel]) {
+  const block = Math.floor(number / BLOCK_SIZE);
   return [
     ["j", entryUser, Math.floor(seq / BLOCK_SIZE)],
-    ["u", user, Math.floor(number / BLOCK_SIZE)],
-  ].filter((block) => {
-    const key = block.join("\n");
-    if (marked.has(key)) return false;
-    marked.add(key);
-    return true;
-  });
+    ["u", user, block],
+    [channel, user, block],
+  ];
+}
+
+function dueOf(delivery) {
+  return [Math.floor(delivery[DUE_AT] / SECOND_MS), Math.floor(delivery[0] / BLOCK_SIZE)];
+}
+
+/** They are written when a block is first touched, and then known in memory. */
+function isNew(row, marked) {
+  const key = row.join("\n");
+  if (marked.has(key)) return false;
+  marked.add(key);
+  return true;
 }
 
 /** As src/store/sqlite/database.ts does. */
@@ -80,11 +93,13 @@ function writer(connection) {
   };
   const [journal, notifications, deliveries] = [insert("journal"), insert("notifications"), insert("deliveries")];
   const blocks = connection.prepare("INSERT OR IGNORE INTO blocks (kind, key, block) VALUES (?, ?, ?)");
+  const due = connection.prepare("INSERT OR IGNORE INTO due (second, block) VALUES (?, ?)");
   return (row) => {
     journal.run(...row.entry);
     notifications.run(...row.notification);
     deliveries.run(...row.delivery);
     for (const block of row.blocks) blocks.run(...block);
+    for (const hint of row.due) due.run(...hint);
   };
 }
 

@@ -8,42 +8,41 @@ export interface JsonObject {
 
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
 
-/** Checks that `value` is plain JSON within the limits; `field` names it in the error. */
-function assertJsonObject(value: unknown, field: string): asserts value is JsonObject {
-  if (!isPlainObject(value)) throw new InvalidInputError(field, "must be a JSON object");
-  walk(value, field, 1, { keys: 0 });
-}
-
-function walk(value: unknown, field: string, depth: number, seen: { keys: number }): void {
+/** A copy of `value`, which must be plain JSON within the limits; `field` names it in the error. */
+function copied(value: unknown, field: string, depth: number, seen: { keys: number }): Json {
   switch (typeof value) {
     case "string":
       if (!value.isWellFormed()) throw new InvalidInputError(field, "holds a lone surrogate, which is not text");
-      return;
+      return value;
     case "boolean":
-      return;
+      return value;
     case "number":
       if (!Number.isFinite(value)) throw new InvalidInputError(field, "holds a number that JSON cannot express");
-      return;
+      // JSON has no -0.
+      return value === 0 ? 0 : value;
     case "object":
       break;
     default:
       throw new InvalidInputError(field, `holds a ${typeof value}, which is not JSON`);
   }
-  if (value === null) return;
+  if (value === null) return null;
   if (depth > LIMITS.payloadDepth)
     throw new InvalidInputError(field, `is nested deeper than ${LIMITS.payloadDepth} levels`);
   if (Array.isArray(value)) {
     count(field, seen, value.length);
-    for (const item of value) walk(item, field, depth + 1, seen);
-    return;
+    const items: Json[] = [];
+    for (const item of value) items.push(copied(item, field, depth + 1, seen));
+    return items;
   }
   if (!isPlainObject(value)) throw new InvalidInputError(field, "holds an object that is not plain JSON");
+  const copy: Record<string, Json> = {};
   for (const key of Object.keys(value)) {
     count(field, seen, 1);
     if (FORBIDDEN_KEYS.has(key)) throw new InvalidInputError(field, `has the forbidden key ${JSON.stringify(key)}`);
     if (!key.isWellFormed()) throw new InvalidInputError(field, "has a key with a lone surrogate, which is not text");
-    walk(value[key], field, depth + 1, seen);
+    copy[key] = copied(value[key], field, depth + 1, seen);
   }
+  return copy;
 }
 
 function count(field: string, seen: { keys: number }, more: number): void {
@@ -67,21 +66,39 @@ export function canonicalJson(value: Json): string {
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonicalJson(object[key] as Json)}`).join(",")}}`;
 }
 
-const texts = new WeakMap<JsonObject, string>();
+class Given {
+  constructor(object: object) {
+    // biome-ignore lint/correctness/noConstructorReturn: so that a class below gives its private field to an object
+    return object;
+  }
+}
+
+/** The JSON text of an object, kept in the object itself, unseen. A WeakMap would cost more than making the text. */
+class KeptText extends Given {
+  readonly #text: string;
+
+  constructor(object: JsonObject, text: string) {
+    super(object);
+    this.#text = text;
+  }
+
+  static of(object: JsonObject): string | undefined {
+    return #text in object ? object.#text : undefined;
+  }
+}
 
 /**
  * A copy of what came in at the border, checked; nobody outside has it, so that it cannot change any more, and its
  * JSON text is kept beside it.
  */
 export function takeJson(value: unknown, field: string): JsonObject {
-  assertJsonObject(value, field);
-  const text = JSON.stringify(value);
-  const copy = JSON.parse(text) as JsonObject;
-  texts.set(copy, text);
+  if (!isPlainObject(value)) throw new InvalidInputError(field, "must be a JSON object");
+  const copy = copied(value, field, 1, { keys: 0 }) as JsonObject;
+  new KeptText(copy, JSON.stringify(copy));
   return copy;
 }
 
 /** The JSON text of an object; known already for one that `takeJson` made. */
 export function jsonText(value: JsonObject): string {
-  return texts.get(value) ?? JSON.stringify(value);
+  return KeptText.of(value) ?? JSON.stringify(value);
 }

@@ -118,9 +118,7 @@ function longEvent(short: Loose, row: EntryRow): Event {
 
 function changeText(change: Change, event: Event | undefined, row: Omit<EntryRow, "seq" | "type">): string {
   const { command, notification, path, prev, set } = change;
-  let text = `{"command":"${command}","set":${JSON.stringify(
-    set.effective === undefined ? set : { ...set, effective: axesText(set.effective) },
-  )}`;
+  let text = `{"command":"${command}","set":${patchText(set)}`;
   if (path.length > 0) text += `,"path":["${path.join('","')}"]`;
   if (prev !== null) text += `,"prev":${prev}`;
   if (notification === undefined) text += `,"notification_id":"${change.notification_id}"`;
@@ -130,6 +128,18 @@ function changeText(change: Change, event: Event | undefined, row: Omit<EntryRow
   if (change.words !== undefined) text += `,"words":${JSON.stringify(change.words)}`;
   if (change.note !== undefined) text += `,"note":${JSON.stringify(change.note)}`;
   return `${text}}`;
+}
+
+function patchText(set: Patch): string {
+  let text = "";
+  for (const name in set) {
+    const value = set[name as keyof Patch];
+    if (value === undefined) continue;
+    text += `${text === "" ? "{" : ","}"${name}":`;
+    if (typeof value === "number") text += value;
+    else text += JSON.stringify(name === "effective" ? axesText(value as Axes) : value);
+  }
+  return text === "" ? "{}" : `${text}}`;
 }
 
 function longChange(short: Loose, event: Event | undefined, row: EntryRow): Change {

@@ -403,6 +403,50 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
         expect(acted).toBe(300);
       });
 
+      it("acts at the millisecond, not at the second, and after a restart too", async () => {
+        const first = await put({}, { ttl_ms: 1_200 });
+        const second = await put({}, { ttl_ms: 1_700 });
+        clock.advance(1_199);
+        expect(await store.sweep(10)).toBe(0);
+        clock.advance(1);
+        expect(await store.sweep(10)).toBe(1);
+        expect([await stateOf(first), await stateOf(second)]).toEqual(["FAILED", "DISPATCHED"]);
+        await reopen();
+        clock.advance(499);
+        expect(await store.sweep(10)).toBe(0);
+        clock.advance(1);
+        expect(await store.sweep(10)).toBe(1);
+        expect(await stateOf(second)).toBe("FAILED");
+      });
+
+      it("is not held up by hundreds that were settled in time", async () => {
+        for (let round = 0; round < 3; round += 1) {
+          clock.advance(500);
+          const some = await Promise.all(Array.from({ length: 500 }, () => put({}, { ttl_ms: 5_000 })));
+          await Promise.all(some.map((one) => ack(one)));
+        }
+        const left = await put({}, { ttl_ms: 5_000 });
+        clock.advance(4_999);
+        expect(await store.sweep(10)).toBe(0);
+        clock.advance(1);
+        expect(await store.sweep(10)).toBe(1);
+        expect(await stateOf(left)).toBe("FAILED");
+        expect(await store.sweep(10)).toBe(0);
+      });
+
+      it("acts on what its holder lets go after its deadline", async () => {
+        const held = await put({}, { axes: OWN_DECIDE, ttl_ms: 1_000 });
+        const beside = await put({}, { axes: OWN_DECIDE, ttl_ms: 1_000 });
+        await claim([held]);
+        clock.advance(5_000);
+        expect(await store.sweep(10)).toBe(1);
+        expect([await stateOf(held), await stateOf(beside)]).toEqual(["LOCKED", "ESCALATED"]);
+        await run(held.delivery.id, { column: "release", epoch: 1 });
+        expect(await stateOf(held)).toBe("PENDING");
+        expect(await store.sweep(10)).toBe(1);
+        expect(await stateOf(held)).toBe("ESCALATED");
+      });
+
       it("gives every lease a moment after time jumped ahead (I20)", async () => {
         const one = await put({}, { axes: OWN_DECIDE, ttl_ms: 30 * DAY_MS });
         const { lease } = await claim([one]);
@@ -670,6 +714,44 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
         expect(await store.counts(HOST, ALICE)).toMatchObject({ unacknowledged: 0, unread: 0 });
         await Promise.all(Array.from({ length: 1_100 }, () => put({}, {})));
         expect(await store.counts(HOST, ALICE)).toMatchObject({ unacknowledged: 1_000, unread: 1_000, cap: 1_000 });
+      });
+
+      it("finds the few that are live or unread among thousands that are not", async () => {
+        const all = await Promise.all(
+          Array.from({ length: 2_100 }, (_, index) =>
+            put({ user_id: index % 3 === 0 ? BOB : ALICE }, { axes: index % 7 === 0 ? OWN_DECIDE : INBOX }),
+          ),
+        );
+        const kept = new Set([1, 1_024, 1_025, 2_050, 2_099]);
+        const rendered = new Set([1_025, 2_050]);
+        await Promise.all(
+          all.map((one, index) => {
+            if (one.delivery.channel !== "inbox" || (kept.has(index) && !rendered.has(index))) return undefined;
+            const action = rendered.has(index) ? "rendered" : "dismissed";
+            return run(one.delivery.id, { column: "ack", revision: 1, action });
+          }),
+        );
+        const ids = (indexes: number[]) => indexes.map((index) => all[index]?.delivery.id);
+        const found = async (filter: { state?: "DISPATCHED"; unread?: true }, limit: number) => {
+          const pages: string[] = [];
+          for (let after: string | null = ""; after !== null; ) {
+            const cursor = after === "" ? {} : { after };
+            const page = await store.list(HOST, { user_id: ALICE, channel: "inbox", ...filter, limit, ...cursor });
+            pages.push(...page.stored.map((one) => one.delivery.id));
+            after = page.next;
+          }
+          return pages;
+        };
+        for (const limit of [1, 100]) {
+          expect(await found({ unread: true }, limit)).toEqual(ids([2_099, 2_050, 1_025, 1_024, 1]));
+          expect(await found({ state: "DISPATCHED" }, limit)).toEqual(ids([2_099, 1_024, 1]));
+        }
+        expect(await store.counts(HOST, ALICE)).toMatchObject({ unacknowledged: 3, unread: 5 });
+        await reopen();
+        for (const one of [1_025, 2_050, 2_099])
+          await run(ids([one])[0] as string, { column: "ack", revision: 1, action: "clicked" });
+        expect(await found({ unread: true }, 100)).toEqual(ids([1_024, 1]));
+        expect(await store.counts(HOST, ALICE)).toMatchObject({ unacknowledged: 2, unread: 2 });
       });
 
       it("tells the whole story of a notification, oldest first", async () => {

@@ -423,7 +423,7 @@ describe("a data folder", () => {
       tidings: "0.1.0",
       synchronous: "FULL",
       journal_mode: "wal",
-      schema_version: 3,
+      schema_version: 4,
       last_seq: 1,
       writer_pid: null,
     });

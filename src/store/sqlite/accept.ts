@@ -174,7 +174,7 @@ function writeOutcome(core: Core, transaction: Transaction, event_id: EventId, o
   if (into === null) {
     const held = core.ledger.insert(kept, seq);
     if (key !== null) core.dedupe.set(key, held.number, kept.notification.dedupe_until, transaction.at);
-    return { ...kept, event_ids: [event_id], seq };
+    return { notification: kept.notification, delivery: kept.delivery, event_ids: [event_id], seq };
   }
   core.ledger.addMerged(into.number, seq, event_id);
   const held = core.ledger.update(into, kept.delivery, seq);

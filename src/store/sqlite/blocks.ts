@@ -1,10 +1,13 @@
+import type { Channel } from "../../domain/axes.js";
 import type { Connection, Statement } from "./connection.js";
 
-const BLOCK_SIZE = 256;
-/** Blocks asked for at a time. */
+/** The indexes over what is live and unread say the same number. */
+const BLOCK_SIZE = 1_024;
+/** Blocks asked for at a time. Part of the statements, since SQLite plans anew whenever a `LIMIT ?` is bound. */
 const CHUNK = 16;
 
-export type BlockKind = "j" | "u" | "t";
+/** The journal by user; notifications by user and by thread; by user those unread, and those live on a channel. */
+export type BlockKind = "j" | "u" | "t" | "unread" | Channel;
 
 export interface Range {
   readonly from: number;
@@ -15,24 +18,26 @@ export function blockOf(number: number): number {
   return Math.floor(number / BLOCK_SIZE);
 }
 
-function rangeOf(block: number): Range {
+export function rangeOf(block: number): Range {
   return { from: block * BLOCK_SIZE, to: block * BLOCK_SIZE + BLOCK_SIZE - 1 };
 }
 
 /** The coarse index: which blocks of numbers hold anything of a key. */
 export class Blocks {
   readonly #insert: Statement;
+  readonly #delete: Statement;
   readonly #down: Statement;
   readonly #up: Statement;
   readonly #seen = new Map<BlockKind, { block: number; keys: Set<string> }>();
 
   constructor(connection: Connection) {
     this.#insert = connection.prepare("INSERT OR IGNORE INTO blocks (kind, key, block) VALUES (?, ?, ?)");
+    this.#delete = connection.prepare("DELETE FROM blocks WHERE kind = ? AND key = ? AND block = ?");
     this.#down = connection
-      .prepare("SELECT block FROM blocks WHERE kind = ? AND key = ? AND block <= ? ORDER BY block DESC LIMIT ?")
+      .prepare(`SELECT block FROM blocks WHERE kind = ? AND key = ? AND block <= ? ORDER BY block DESC LIMIT ${CHUNK}`)
       .pluck();
     this.#up = connection
-      .prepare("SELECT block FROM blocks WHERE kind = ? AND key = ? AND block >= ? ORDER BY block LIMIT ?")
+      .prepare(`SELECT block FROM blocks WHERE kind = ? AND key = ? AND block >= ? ORDER BY block LIMIT ${CHUNK}`)
       .pluck();
   }
 
@@ -51,9 +56,17 @@ export class Blocks {
     this.#insert.run(kind, key, block);
   }
 
+  /** Nothing in the block of `number` belongs to `key` any more. */
+  unmark(kind: BlockKind, key: string, number: number): void {
+    const block = blockOf(number);
+    const seen = this.#seen.get(kind);
+    if (seen?.block === block) seen.keys.delete(key);
+    this.#delete.run(kind, key, block);
+  }
+
   *descending(kind: BlockKind, key: string, from: number): Generator<Range> {
     for (let block = blockOf(from); ; ) {
-      const found = this.#down.all(kind, key, block, CHUNK) as number[];
+      const found = this.#down.all(kind, key, block) as number[];
       for (const one of found) yield rangeOf(one);
       if (found.length < CHUNK) return;
       block = (found.at(-1) as number) - 1;
@@ -62,7 +75,7 @@ export class Blocks {
 
   *ascending(kind: BlockKind, key: string, from: number): Generator<Range> {
     for (let block = blockOf(from); ; ) {
-      const found = this.#up.all(kind, key, block, CHUNK) as number[];
+      const found = this.#up.all(kind, key, block) as number[];
       for (const one of found) yield rangeOf(one);
       if (found.length < CHUNK) return;
       block = (found.at(-1) as number) + 1;

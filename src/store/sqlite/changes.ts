@@ -34,7 +34,8 @@ export function plan(core: Core, transaction: Transaction, held: Held, commands:
     if (decision.outcome === "same") continue;
     const change = linked(decision.change, current.last_seq);
     steps.push({ before: current, change, next: decision.next });
-    current = { ...current, delivery: decision.next, last_seq: core.journal.nextSeq };
+    const { notification, number } = current;
+    current = { notification, delivery: decision.next, number, last_seq: core.journal.nextSeq };
     const further = command.column === "release" && queue.length === 0 ? afterLetGo(core, current) : null;
     if (further !== null) queue.push(further);
   }

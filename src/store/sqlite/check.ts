@@ -56,15 +56,33 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
   },
   {
     says: "a user's journal entry is not in the coarse index",
-    sql: "SELECT seq FROM journal WHERE NOT EXISTS (SELECT 1 FROM blocks WHERE kind = 'j' AND key = user_id AND block = seq / 256)",
+    sql: "SELECT seq FROM journal WHERE NOT EXISTS (SELECT 1 FROM blocks WHERE kind = 'j' AND key = user_id AND block = seq / 1024)",
   },
   {
     says: "a user's notification is not in the coarse index",
-    sql: "SELECT number FROM deliveries WHERE NOT EXISTS (SELECT 1 FROM blocks WHERE kind = 'u' AND key = user_id AND block = number / 256)",
+    sql: "SELECT number FROM deliveries WHERE NOT EXISTS (SELECT 1 FROM blocks WHERE kind = 'u' AND key = user_id AND block = number / 1024)",
   },
   {
     says: "a thread's notification is not in the coarse index",
-    sql: "SELECT number FROM deliveries WHERE thread_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blocks WHERE kind = 't' AND key = thread_id AND block = number / 256)",
+    sql: "SELECT number FROM deliveries WHERE thread_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM blocks WHERE kind = 't' AND key = thread_id AND block = number / 1024)",
+  },
+  {
+    says: "a live notification is not in the coarse index",
+    sql: "SELECT number FROM deliveries WHERE live = 1 AND NOT EXISTS (SELECT 1 FROM blocks WHERE kind = channel AND key = user_id AND block = number / 1024)",
+  },
+  {
+    says: "an unread notification is not in the coarse index",
+    sql: "SELECT number FROM deliveries WHERE unread = 1 AND NOT EXISTS (SELECT 1 FROM blocks WHERE kind = 'unread' AND key = user_id AND block = number / 1024)",
+  },
+  {
+    says: "the coarse index names a block in which nothing is live or unread",
+    sql: `SELECT kind || ' ' || key || ' ' || block FROM blocks WHERE kind NOT IN ('j', 'u', 't') AND NOT EXISTS (
+        SELECT 1 FROM deliveries WHERE number BETWEEN block * 1024 AND block * 1024 + 1023
+          AND user_id = key AND (live = 1 AND channel = kind OR unread = 1 AND kind = 'unread'))`,
+  },
+  {
+    says: "a delivery that falls due is not in the watchdog's index",
+    sql: "SELECT number FROM deliveries WHERE due_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM due WHERE second = due_at / 1000 AND block = number / 1024)",
   },
   {
     says: "a redriven dead letter is not marked as such",

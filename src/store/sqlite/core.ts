@@ -4,6 +4,7 @@ import type { IdSource } from "../../platform/ids.js";
 import type { Blocks } from "./blocks.js";
 import type { Connection } from "./connection.js";
 import type { DedupeWindows } from "./dedupe.js";
+import type { DueHints } from "./due.js";
 import type { Journal } from "./journal.js";
 import type { Leases } from "./leases.js";
 import type { Ledger } from "./ledger.js";
@@ -19,6 +20,7 @@ export interface Core {
   readonly ids: IdSource;
   readonly policy: DeliveryPolicy;
   readonly blocks: Blocks;
+  readonly due: DueHints;
   readonly journal: Journal;
   readonly producerIds: ProducerIds;
   readonly ledger: Ledger;

@@ -11,8 +11,9 @@ import { isTerminal, type State } from "../../domain/transitions.js";
 import { numberInId } from "../../platform/ids.js";
 import { axesFrom, axesText } from "../codec.js";
 import type { Stored } from "../contract.js";
-import type { Blocks } from "./blocks.js";
+import { type Blocks, blockOf } from "./blocks.js";
 import type { Connection, Statement } from "./connection.js";
+import type { DueHints } from "./due.js";
 import type { Meta } from "./meta.js";
 
 /** A delivery joined with its notification, as SQLite gives it, in the order of HELD_COLUMNS. */
@@ -76,6 +77,7 @@ const RECENT_MAX = 4_096;
 /** Notifications and deliveries: the two halves of the ledger. */
 export class Ledger {
   readonly #blocks: Blocks;
+  readonly #due: DueHints;
   readonly #insertNotification: Statement;
   readonly #insertDelivery: Statement;
   readonly #updateNotification: Statement;
@@ -85,14 +87,17 @@ export class Ledger {
   readonly #insertMerged: Statement;
   readonly #mergedLatest: Statement;
   readonly #lastNumber: Statement;
+  readonly #anyLive: Statement;
+  readonly #anyUnread: Statement;
   /** A ring: each notification has the slot of its number, until one that is as many apart takes it. */
   readonly #recent: (Held | undefined)[];
   #number: number;
 
   /** `writer`: nobody else changes the rows, so what was written last is known without asking. */
-  constructor(connection: Connection, blocks: Blocks, meta: Meta, writer: boolean) {
+  constructor(connection: Connection, blocks: Blocks, due: DueHints, meta: Meta, writer: boolean) {
     this.#recent = writer ? new Array<Held | undefined>(RECENT_MAX).fill(undefined) : [];
     this.#blocks = blocks;
+    this.#due = due;
     const join = `SELECT ${HELD_COLUMNS} FROM notifications n JOIN deliveries d ON d.number = n.number`;
     this.#insertNotification = connection.prepare(
       `INSERT INTO notifications (number, id, thread_id, subscriber_id, kind, source, subject, severity, inject_at,
@@ -124,7 +129,15 @@ export class Ledger {
     this.#byNumber = connection.prepare(`${join} WHERE n.number = ?`).raw();
     this.#insertMerged = connection.prepare("INSERT INTO merged_events (number, seq, event_id) VALUES (?, ?, ?)");
     this.#mergedLatest = connection
-      .prepare("SELECT event_id FROM merged_events WHERE number = ? ORDER BY seq DESC LIMIT ?")
+      .prepare(
+        `SELECT event_id FROM merged_events WHERE number = ? ORDER BY seq DESC LIMIT ${LIMITS.eventIdsListed - 1}`,
+      )
+      .pluck();
+    this.#anyLive = connection
+      .prepare("SELECT 1 FROM deliveries WHERE number / 1024 = ? AND user_id = ? AND channel = ? AND live = 1 LIMIT 1")
+      .pluck();
+    this.#anyUnread = connection
+      .prepare("SELECT 1 FROM deliveries WHERE number / 1024 = ? AND user_id = ? AND unread = 1 LIMIT 1")
       .pluck();
     this.#lastNumber = connection.prepare("SELECT number FROM notifications ORDER BY number DESC LIMIT 1").pluck();
     this.#number = Math.max((this.#lastNumber.get() as number | undefined) ?? 0, meta.number("last_number"));
@@ -170,6 +183,7 @@ export class Ledger {
       notification.redrive_of,
       notification.linked_to,
     );
+    const due = dueAt(delivery);
     this.#insertDelivery.run(
       number,
       delivery.user_id,
@@ -193,11 +207,13 @@ export class Ledger {
       notification.subject === null ? null : parseSubject(notification.subject).name,
       liveFlag(delivery),
       unreadFlag(delivery),
-      dueAt(delivery),
+      due,
       seq,
     );
+    if (due !== null) this.#due.mark(due, number);
     this.#blocks.mark("u", delivery.user_id, number);
     if (delivery.thread_id !== null) this.#blocks.mark("t", delivery.thread_id, number);
+    this.#markOpen(delivery, number);
     return this.#remember({ notification, delivery, number, last_seq: seq });
   }
 
@@ -207,10 +223,14 @@ export class Ledger {
     const { changes } = isAcknowledgement(was, next)
       ? this.#writeAcknowledgement(before, next, seq)
       : this.#writeAll(before, next, seq);
-    assert(changes === 1, `delivery ${next.id} changed under the writer's hands`);
+    if (changes !== 1) assert(false, `delivery ${next.id} changed under the writer's hands`);
     if (next.thread_id !== was.thread_id && next.thread_id !== null)
       this.#blocks.mark("t", next.thread_id, before.number);
     const { notification, number } = before;
+    const due = dueAt(next);
+    if (due !== null && due !== dueAt(was)) this.#due.mark(due, number);
+    this.#markOpen(next, number);
+    this.#unmarkClosed(was, next, number);
     return this.#remember({ notification, delivery: next, number, last_seq: seq });
   }
 
@@ -275,6 +295,44 @@ export class Ledger {
     return held;
   }
 
+  /** The coarse index names the block while anything in it is live or unread. */
+  #markOpen(delivery: Delivery, number: number): void {
+    if (liveFlag(delivery) === 1) this.#blocks.mark(delivery.channel, delivery.user_id, number);
+    else if (unreadFlag(delivery) === 1) this.#blocks.mark("unread", delivery.user_id, number);
+  }
+
+  /** The last one in a block that ceases to be live, or unread, takes the block's name away. No `next`: it is gone. */
+  #unmarkClosed(was: Delivery, next: Delivery | undefined, number: number): void {
+    const { user_id, channel } = was;
+    if (liveFlag(was) === 1) {
+      if (next !== undefined && liveFlag(next) === 1 && next.channel === channel) return;
+      if (this.#isFollowed(was, number)) return;
+      if (this.#anyLive.get(blockOf(number), user_id, channel) === undefined)
+        this.#blocks.unmark(channel, user_id, number);
+    } else if (unreadFlag(was) === 1) {
+      if (next !== undefined && unreadFlag(next) === 1) return;
+      if (this.#anyUnread.get(blockOf(number), user_id) === undefined) this.#blocks.unmark("unread", user_id, number);
+    }
+  }
+
+  /** Whether the one after it is known to be live in the same block: with one busy user it mostly is, unasked. */
+  #isFollowed({ user_id, channel }: Delivery, number: number): boolean {
+    const after = this.#recent[(number + 1) % RECENT_MAX];
+    return (
+      after?.number === number + 1 &&
+      blockOf(number + 1) === blockOf(number) &&
+      after.delivery.user_id === user_id &&
+      after.delivery.channel === channel &&
+      liveFlag(after.delivery) === 1
+    );
+  }
+
+  /** Its rows are gone. */
+  removed({ number, delivery }: Held): void {
+    this.forget(number);
+    this.#unmarkClosed(delivery, undefined, number);
+  }
+
   forget(number: number): void {
     const slot = number % RECENT_MAX;
     if (this.#recent[slot]?.number === number) this.#recent[slot] = undefined;
@@ -302,7 +360,7 @@ export class Ledger {
     const { notification, delivery } = held;
     const event_ids = [notification.event_id];
     if (delivery.count > 1) {
-      const latest = this.#mergedLatest.all(held.number, LIMITS.eventIdsListed - 1) as EventId[];
+      const latest = this.#mergedLatest.all(held.number) as EventId[];
       event_ids.push(...latest.reverse());
     }
     return { notification, delivery, event_ids, seq: held.last_seq };

@@ -3,17 +3,19 @@
  * dead or unread, or from the coarse blocks of a user or thread. What the source cannot filter is filtered here, and
  * a call visits a bounded number of rows: a filter that matches little answers a short page and where to go on.
  */
-import { CHANNELS, SYSTEM_CHANNELS } from "../../domain/axes.js";
+import { CHANNELS, type Channel, SYSTEM_CHANNELS } from "../../domain/axes.js";
 import { InvalidInputError } from "../../domain/errors.js";
 import type { UserId } from "../../domain/ids.js";
 import { LIMITS } from "../../domain/limits.js";
 import type { Principal } from "../../domain/principal.js";
 import { isTerminal, type State } from "../../domain/transitions.js";
 import type { Counts, ListFilter, Page } from "../contract.js";
+import { blockOf } from "./blocks.js";
 import type { Statement } from "./connection.js";
 import type { Core } from "./core.js";
 import type { Held } from "./ledger.js";
 
+/** Rows asked for at a time. Part of the statements, since SQLite plans anew whenever a `LIMIT ?` is bound. */
 const CHUNK = 256;
 const COUNT_CAP = 1_000;
 
@@ -47,20 +49,20 @@ export class Lists {
     this.#core = core;
     const { connection } = core;
     const select = (where: string) =>
-      connection.prepare(`SELECT ${COLUMNS} FROM deliveries WHERE ${where} ORDER BY number DESC LIMIT ?`);
-    this.#live = select("user_id = ? AND channel = ? AND live = 1 AND number < ?");
+      connection.prepare(`SELECT ${COLUMNS} FROM deliveries WHERE ${where} ORDER BY number DESC LIMIT ${CHUNK}`);
+    this.#live = select("number / 1024 = ? AND user_id = ? AND channel = ? AND live = 1 AND number < ?");
     this.#liveOfThread = select("thread_id = ? AND live = 1 AND number < ?");
-    this.#unread = select("user_id = ? AND unread = 1 AND number < ?");
+    this.#unread = select("number / 1024 = ? AND user_id = ? AND unread = 1 AND number < ?");
     this.#dead = select("state = 'FAILED' AND number < ?");
     this.#deadOfUser = select("user_id = ? AND state = 'FAILED' AND number < ?");
-    this.#rangeOfUser = select("number >= ? AND number <= ? AND number < ? AND user_id = ?");
-    this.#rangeOfThread = select("number >= ? AND number <= ? AND number < ? AND thread_id = ?");
+    this.#rangeOfUser = select("number >= ? AND user_id = ? AND number < ?");
+    this.#rangeOfThread = select("number >= ? AND thread_id = ? AND number < ?");
     this.#all = select("number < ?");
     this.#countLive = connection
-      .prepare("SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE user_id = ? AND channel = ? AND live = 1 LIMIT ?)")
+      .prepare("SELECT count(*) FROM deliveries WHERE number / 1024 = ? AND user_id = ? AND channel = ? AND live = 1")
       .pluck();
     this.#countUnread = connection
-      .prepare("SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE user_id = ? AND unread = 1 LIMIT ?)")
+      .prepare("SELECT count(*) FROM deliveries WHERE number / 1024 = ? AND user_id = ? AND unread = 1")
       .pluck();
   }
 
@@ -105,15 +107,15 @@ export class Lists {
     if (filter.unread === true || filter.unacknowledged === true) {
       if (user_id === undefined)
         throw new InvalidInputError(filter.unread === true ? "unread" : "unacknowledged", "needs a user_id");
-      const live = SYSTEM_CHANNELS.map((one) => chunked(this.#live, [user_id, one], before));
-      return filter.unacknowledged === true ? live : [...live, chunked(this.#unread, [user_id], before)];
+      const live = SYSTEM_CHANNELS.map((one) => this.#liveOf(user_id, one, before));
+      return filter.unacknowledged === true ? live : [...live, this.#unreadOf(user_id, before)];
     }
     if (state === "FAILED")
       return [user_id === undefined ? chunked(this.#dead, [], before) : chunked(this.#deadOfUser, [user_id], before)];
     const live = state !== undefined && !isTerminal(state);
     if (live && thread_id !== undefined) return [chunked(this.#liveOfThread, [thread_id], before)];
     if (live && user_id !== undefined)
-      return (channel === undefined ? CHANNELS : [channel]).map((one) => chunked(this.#live, [user_id, one], before));
+      return (channel === undefined ? CHANNELS : [channel]).map((one) => this.#liveOf(user_id, one, before));
     if (thread_id !== undefined) return [this.#blocked("t", thread_id, before)];
     if (user_id !== undefined) return [this.#blocked("u", user_id, before)];
     return [chunked(this.#all, [], before)];
@@ -123,19 +125,36 @@ export class Lists {
     const newest = Math.min(before - 1, this.#core.ledger.refresh());
     const statement = kind === "u" ? this.#rangeOfUser : this.#rangeOfThread;
     for (const { from, to } of this.#core.blocks.descending(kind, key, newest))
-      yield* statement.all(from, to, before, key, CHUNK) as Row[];
+      yield* chunked(statement, [from, key], Math.min(before, to + 1));
+  }
+
+  *#liveOf(user_id: UserId, channel: Channel, before: number): Source {
+    for (const { from } of this.#core.blocks.descending(channel, user_id, before - 1))
+      yield* chunked(this.#live, [blockOf(from), user_id, channel], before);
+  }
+
+  *#unreadOf(user_id: UserId, before: number): Source {
+    for (const { from } of this.#core.blocks.descending("unread", user_id, before - 1))
+      yield* chunked(this.#unread, [blockOf(from), user_id], before);
   }
 
   counts(principal: Principal, user_id: UserId): Counts {
     if (principal.kind === "user" && principal.user_id !== user_id)
       return { unacknowledged: 0, unread: 0, cap: COUNT_CAP };
-    const live = SYSTEM_CHANNELS.map((channel) => this.#countLive.get(user_id, channel, COUNT_CAP) as number);
-    const unacknowledged = Math.min(
-      COUNT_CAP,
-      live.reduce((sum, one) => sum + one, 0),
-    );
-    const delivered = this.#countUnread.get(user_id, COUNT_CAP) as number;
-    return { unacknowledged, unread: Math.min(COUNT_CAP, unacknowledged + delivered), cap: COUNT_CAP };
+    const { blocks } = this.#core;
+    let unacknowledged = 0;
+    for (const channel of SYSTEM_CHANNELS)
+      for (const { from } of blocks.descending(channel, user_id, Number.MAX_SAFE_INTEGER)) {
+        if (unacknowledged >= COUNT_CAP) break;
+        unacknowledged += this.#countLive.get(blockOf(from), user_id, channel) as number;
+      }
+    let unread = unacknowledged;
+    for (const { from } of blocks.descending("unread", user_id, Number.MAX_SAFE_INTEGER)) {
+      if (unread >= COUNT_CAP) break;
+      unread += this.#countUnread.get(blockOf(from), user_id) as number;
+    }
+    const capped = (count: number) => Math.min(COUNT_CAP, count);
+    return { unacknowledged: capped(unacknowledged), unread: capped(unread), cap: COUNT_CAP };
   }
 }
 
@@ -156,7 +175,7 @@ function cursorOf(after: string | undefined): number {
 
 function* chunked(statement: Statement, keys: readonly unknown[], before: number): Source {
   for (let below = before; ; ) {
-    const rows = statement.all(...keys, below, CHUNK) as Row[];
+    const rows = statement.all(...keys, below) as Row[];
     yield* rows;
     const last = rows.at(-1);
     if (last === undefined || rows.length < CHUNK) return;

@@ -44,7 +44,7 @@ export class Prune {
     const stale = (kind: string, table: string, column: string) =>
       connection.prepare(
         `DELETE FROM blocks WHERE kind = '${kind}' AND block < ? AND NOT EXISTS (
-           SELECT 1 FROM ${table} WHERE ${column} BETWEEN block * 256 AND block * 256 + 255)`,
+           SELECT 1 FROM ${table} WHERE ${column} BETWEEN block * 1024 AND block * 1024 + 1023)`,
       );
     this.#staleBlocks = [
       stale("j", "journal", "seq"),
@@ -97,7 +97,7 @@ export class Prune {
       if (!this.#threadIsOver(core, entry.thread_id)) continue;
       for (const held of about) {
         for (const statement of this.#deleteRows) statement.run(held.number);
-        core.ledger.forget(held.number);
+        core.ledger.removed(held);
         removedNotifications += 1;
       }
       this.#removeEntry(entry);

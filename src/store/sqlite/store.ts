@@ -43,6 +43,7 @@ import type { Connection } from "./connection.js";
 import type { Core } from "./core.js";
 import { DATABASE_FILE, engineVersion, openDatabase } from "./database.js";
 import { DedupeWindows } from "./dedupe.js";
+import { type DueHint, DueHints, FIRST_HINT } from "./due.js";
 import { codeOf, storeError } from "./failure.js";
 import { Journal } from "./journal.js";
 import { Leases } from "./leases.js";
@@ -129,6 +130,8 @@ async function lockFor(options: SqliteOptions): Promise<WriterLock | undefined> 
   return WriterLock.acquire(options.folder, options.waitMs);
 }
 
+type Together = <Value>(read: () => Value) => Value;
+
 export class SqliteStore implements Store {
   readonly journal_id: JournalId;
   /** Whether this process is the folder's writer. */
@@ -143,6 +146,7 @@ export class SqliteStore implements Store {
   readonly #sweep: Sweep;
   readonly #redrives: Redrives;
   readonly #lists: Lists;
+  readonly #together: Together;
   readonly #prune: Prune;
   readonly #listeners = new Set<(lastSeq: number) => void>();
   /** Snapshots that are being read: a backup, an audit. */
@@ -158,6 +162,7 @@ export class SqliteStore implements Store {
     this.writable = lock !== undefined;
     const ids = new IdSource();
     const blocks = new Blocks(connection);
+    const due = new DueHints(connection);
     const meta = new Meta(connection);
     const journal = new Journal(connection, blocks, meta);
     const core: Core = {
@@ -166,9 +171,10 @@ export class SqliteStore implements Store {
       ids,
       policy: options.policy,
       blocks,
+      due,
       journal,
       producerIds: new ProducerIds(connection),
-      ledger: new Ledger(connection, blocks, meta, lock !== undefined),
+      ledger: new Ledger(connection, blocks, due, meta, lock !== undefined),
       dedupe: new DedupeWindows(),
       leases: new Leases(connection),
       threads: new Threads(connection),
@@ -181,6 +187,7 @@ export class SqliteStore implements Store {
     this.#sweep = new Sweep(connection);
     this.#redrives = new Redrives(connection);
     this.#lists = new Lists(core);
+    this.#together = connection.transaction((read: () => unknown) => read()) as Together;
     this.#prune = new Prune(connection, meta);
     this.journal_id = journalIdOf(meta, core.file);
     if (!this.writable) return;
@@ -217,6 +224,11 @@ export class SqliteStore implements Store {
     } catch (error) {
       throw storeError(error, this.#core.file) ?? error;
     }
+  }
+
+  /** Several statements as of one moment; each would otherwise take and free SQLite's lock by itself. */
+  #readTogether<Value>(run: (core: Core) => Value): Promise<Value> {
+    return this.#read((core) => (this.#connection.inTransaction ? run(core) : this.#together(() => run(core))));
   }
 
   accept(principal: Principal, acceptance: Acceptance): Promise<Accepted> {
@@ -331,7 +343,18 @@ export class SqliteStore implements Store {
     }));
     if (closing !== undefined) await this.#moveOut(closing);
     if (!due) return 0;
-    return this.#write(CONTROL_LANE, (transaction) => this.#sweep.run(this.#core, transaction, limit));
+    let acted = 0;
+    for (let after: DueHint | null = FIRST_HINT; after !== null && acted < limit; ) {
+      const from: DueHint = after;
+      const step = await this.#write(CONTROL_LANE, (transaction) =>
+        this.#sweep.run(this.#core, transaction, limit - acted, from),
+      );
+      acted += step.acted;
+      // Whatever cannot be ended now is tried again at the next tick, not at once and for ever.
+      if (step.acted === 0 && step.after === from) break;
+      after = step.after;
+    }
+    return acted;
   }
 
   get(principal: Principal, id: NotificationId): Promise<Stored | undefined> {
@@ -342,11 +365,11 @@ export class SqliteStore implements Store {
   }
 
   list(principal: Principal, filter: ListFilter): Promise<Page> {
-    return this.#read(() => this.#lists.list(principal, filter));
+    return this.#readTogether(() => this.#lists.list(principal, filter));
   }
 
   counts(principal: Principal, user_id: UserId): Promise<Counts> {
-    return this.#read(() => this.#lists.counts(principal, user_id));
+    return this.#readTogether(() => this.#lists.counts(principal, user_id));
   }
 
   eventEntry(principal: Principal, id: EventId): Promise<JournalEntry | undefined> {
