@@ -2,6 +2,7 @@
 const LAYERS = [
   ["domain"],
   ["platform"],
+  ["config"],
   ["store"],
   ["intake"],
   ["delivery"],

@@ -13,6 +13,8 @@ import { notify } from "./commands/notify.js";
 import { prune } from "./commands/prune.js";
 import { restore } from "./commands/restore.js";
 import { serve } from "./commands/serve.js";
+import { subscribersCheck } from "./commands/subscribers_check.js";
+import { subscribersTest } from "./commands/subscribers_test.js";
 import { tokenCreate } from "./commands/token_create.js";
 import { tokenList } from "./commands/token_list.js";
 import { tokenRevoke } from "./commands/token_revoke.js";
@@ -30,6 +32,8 @@ export const COMMANDS: readonly Command[] = [
   explain,
   deadList,
   deadRedrive,
+  subscribersCheck,
+  subscribersTest,
   tokenCreate,
   tokenList,
   tokenRevoke,

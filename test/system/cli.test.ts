@@ -257,6 +257,8 @@ describe("the words of the program", () => {
       "prune",
       "restore",
       "serve",
+      "subscribers check",
+      "subscribers test",
       "token create",
       "token list",
       "token revoke",

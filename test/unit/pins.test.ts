@@ -59,10 +59,14 @@ it("the times and the limits", () => {
 it("the limits of the server", () => {
   expect(SERVER_LIMITS).toEqual({
     bodyBytes: 1_048_576,
+    bodyPieces: 16_384,
     eventsPerRequest: 1_000,
     callsPerBatch: 100,
+    answerBytes: 8_388_608,
+    messageAnswerBytes: 262_144,
     messageBytes: 65_536,
     messageFragments: 64,
+    messagePieces: 1_024,
     outgoingBytes: 1_048_576,
     callsPerSocket: 64,
     sockets: 10_000,

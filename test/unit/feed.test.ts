@@ -1,9 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { openTidings } from "../../test/support/folder.js";
-import { isMiss } from "../domain/errors.js";
-import type { Tidings } from "../tidings.js";
-import type { FeedBatch, Push } from "./feed.js";
+import type { FeedBatch, Push } from "../../src/delivery/feed.js";
+import { isMiss } from "../../src/domain/errors.js";
+import type { Tidings } from "../../src/tidings.js";
+import { openTidings } from "../support/folder.js";
 
 /** Everything that the feed says, in order, and a way to wait for it. */
 function follow(tidings: Tidings, users: readonly string[]) {

@@ -1,0 +1,115 @@
+import { canonicalJson, type Json, type JsonObject } from "../../domain/json.js";
+import { LIMITS } from "../../domain/limits.js";
+import { didYouMean } from "../../domain/nearest.js";
+import type { Severity } from "../../domain/severity.js";
+import { sha256 } from "../../platform/secret.js";
+
+/** What a key is made of. */
+export interface KeyedEvent {
+  readonly type: string;
+  readonly source: string;
+  readonly severity: Severity;
+  readonly subject: string | null;
+  readonly payload: JsonObject;
+}
+
+const FIELDS = ["type", "source", "severity", "subject"] as const;
+type Field = (typeof FIELDS)[number];
+type Part = { readonly field: Field } | { readonly path: readonly string[] };
+
+const EXPRESSION_CHARS = 500;
+const PARTS_MAX = 16;
+const FORBIDDEN: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
+const KEY = /^[^.:\s]+$/;
+const INDEX = /^(0|[1-9][0-9]{0,8})$/;
+
+/** What stands for a part that the event lacks; no JSON text begins so, so it is no value's text. */
+const MISSING = "~";
+
+/**
+ * Which events count as the same one, as a subscriber's file says it: `type:payload.tool_name`. Parts are joined by `:`;
+ * each is a field of the event, or a path into its payload by own keys (of an array: by index).
+ */
+export class DedupeExpression {
+  readonly text: string;
+  readonly #parts: readonly Part[];
+
+  private constructor(text: string, parts: readonly Part[]) {
+    this.text = text;
+    this.#parts = parts;
+  }
+
+  /** The expression, or why it is none. */
+  static parse(text: string): DedupeExpression | { readonly reason: string } {
+    if (text.length > EXPRESSION_CHARS) return { reason: `is longer than ${EXPRESSION_CHARS} characters` };
+    const words = text.split(":");
+    if (words.length > PARTS_MAX) return { reason: `has more than ${PARTS_MAX} parts` };
+    const parts: Part[] = [];
+    for (const word of words) {
+      const part = partOf(word);
+      if ("reason" in part) return part;
+      parts.push(part);
+    }
+    return new DedupeExpression(text, parts);
+  }
+
+  /**
+   * Two events have the same key if and only if every part is the same: the same JSON value, or missing in both. A key
+   * that would be too long is a digest of it.
+   */
+  keyOf(event: KeyedEvent): string {
+    return bounded("expression", this.#parts.map((part) => textOf(partValue(event, part))).join(","));
+  }
+}
+
+/**
+ * The key of an event that has none, for a subscriber without an expression: all that tells what happened, so that
+ * different failures of one source stay apart. When it happened, and the producer's id, are not in it.
+ */
+export function derivedKey({ type, source, severity, subject, payload }: KeyedEvent): string {
+  return bounded("derived", canonicalJson([type, source, severity, subject, payload]));
+}
+
+function bounded(kind: string, text: string): string {
+  const key = `${kind}:${text}`;
+  return key.length <= LIMITS.dedupeKeyChars ? key : `${kind}#${sha256(text)}`;
+}
+
+function partOf(word: string): Part | { readonly reason: string } {
+  if (isField(word)) return { field: word };
+  const named = JSON.stringify(word);
+  const [root, ...path] = word.split(".");
+  if (root !== "payload")
+    return {
+      reason: `${named} is not a part; parts are type, source, severity, subject and payload.KEY, joined by :${didYouMean(word, FIELDS)}`,
+    };
+  if (path.length === 0) return { reason: "payload alone is not a part: name a key of it, like payload.tool_name" };
+  if (path.length > LIMITS.payloadDepth) return { reason: `${named} is deeper than ${LIMITS.payloadDepth} levels` };
+  for (const key of path) {
+    if (!KEY.test(key)) return { reason: `${named} has an empty key, or one with a space` };
+    if (FORBIDDEN.has(key)) return { reason: `${named} names ${key}, which no payload has` };
+  }
+  return { path };
+}
+
+function isField(word: string): word is Field {
+  return (FIELDS as readonly string[]).includes(word);
+}
+
+function partValue(event: KeyedEvent, part: Part): Json | undefined {
+  if ("field" in part) return event[part.field] ?? undefined;
+  let value: Json | undefined = event.payload;
+  for (const key of part.path) value = childOf(value, key);
+  return value;
+}
+
+/** Own keys only: what an object inherits is not the producer's word. */
+function childOf(value: Json | undefined, key: string): Json | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  if (Array.isArray(value)) return INDEX.test(key) ? value[Number(key)] : undefined;
+  return Object.hasOwn(value, key) ? (value as JsonObject)[key] : undefined;
+}
+
+function textOf(value: Json | undefined): string {
+  return value === undefined ? MISSING : canonicalJson(value);
+}

@@ -1,0 +1,221 @@
+import { z } from "zod";
+import type { KeyPath } from "../../config/locate.js";
+import { ADDRESSES, channelOf, HANDLERS, isSystemChannel, TARGETS } from "../../domain/axes.js";
+import { eventTypeSchema } from "../../domain/event.js";
+import { DIRECT_SUBSCRIBER } from "../../domain/ids.js";
+import { LIMITS } from "../../domain/limits.js";
+import { didYouMean } from "../../domain/nearest.js";
+import { textSchema, wordSchema } from "../../domain/parse.js";
+import { INJECTION_POINTS, PRIORITIES } from "../../domain/priority.js";
+import { SEVERITIES } from "../../domain/severity.js";
+import { DedupeExpression } from "./dedupe.js";
+
+/** Bounds of a subscriber's file. Part of the documented contract (docs/SUBSCRIBERS.md). */
+export const SUBSCRIBER_LIMITS = {
+  fileBytes: 65_536,
+  templateBytes: 65_536,
+  /** Files of one folder; those after them, by name, are not read. */
+  filesMax: 20_000,
+  nameChars: 200,
+  descriptionChars: 2_000,
+  versionChars: 50,
+  templatePathChars: 500,
+  typesMax: 200,
+  sourcesMax: 200,
+  windowMs: 10_000,
+  sizeMax: 100,
+  maxWaitMs: 3_600_000,
+} as const;
+
+const DEFAULTS = { windowMs: 2_000, size: 10, dedupeWindowMs: 5_000, maxWaitMs: 2_000 } as const;
+
+const typeSchema = z.string().refine((pattern) => {
+  const prefix = pattern.endsWith(".*") ? pattern.slice(0, -2) : undefined;
+  if (prefix === undefined) return eventTypeSchema.safeParse(pattern).success;
+  // What a prefix matches has at least one segment more.
+  return eventTypeSchema.safeParse(`${prefix}.any`).success;
+}, "must be an event type like tool.call.failure (2 to 5 segments of letters, digits, _ and -), or a prefix like tool.*");
+
+function whole(min: number, max: number) {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z.int(message).min(min, message).max(max, message);
+}
+
+const expressionSchema = z.string().transform((text, context) => {
+  const expression = DedupeExpression.parse(text);
+  if (expression instanceof DedupeExpression) return expression;
+  context.addIssue({ code: "custom", message: expression.reason });
+  return z.NEVER;
+});
+
+const templateSchema = textSchema(SUBSCRIBER_LIMITS.templatePathChars);
+
+const TABLES = {
+  subscriber: z.strictObject({
+    id: wordSchema(LIMITS.idChars).refine((id) => id !== DIRECT_SUBSCRIBER, "direct is the subscriber behind notify()"),
+    name: textSchema(SUBSCRIBER_LIMITS.nameChars),
+    description: textSchema(SUBSCRIBER_LIMITS.descriptionChars),
+    version: wordSchema(SUBSCRIBER_LIMITS.versionChars),
+    enabled: z.boolean().default(true),
+  }),
+  events: z.strictObject({
+    types: z
+      .array(typeSchema)
+      .min(1, "must name at least one event type")
+      .max(SUBSCRIBER_LIMITS.typesMax, `has more than ${SUBSCRIBER_LIMITS.typesMax} types`),
+    severity_filter: z.enum(SEVERITIES).default("info"),
+    sources: z
+      .array(wordSchema(LIMITS.sourceChars))
+      .min(1, "must name at least one source; leave it out to take any")
+      .max(SUBSCRIBER_LIMITS.sourcesMax, `has more than ${SUBSCRIBER_LIMITS.sourcesMax} sources`)
+      .optional(),
+  }),
+  batching: z.strictObject({
+    window_ms: whole(0, SUBSCRIBER_LIMITS.windowMs).optional(),
+    max_size: whole(1, SUBSCRIBER_LIMITS.sizeMax).default(DEFAULTS.size),
+    dedupe_key: expressionSchema.optional(),
+    dedupe_window_ms: whole(0, LIMITS.dedupeWindowMs).default(DEFAULTS.dedupeWindowMs),
+  }),
+  output: z.strictObject({
+    priority: z.enum(PRIORITIES),
+    inject_at: z.enum(INJECTION_POINTS),
+    template: templateSchema,
+    batch_template: templateSchema.optional(),
+    core: z.boolean().default(false),
+    wake: z.enum(["idle"]).optional(),
+    max_wait_ms: whole(0, SUBSCRIBER_LIMITS.maxWaitMs).optional(),
+  }),
+  routing: z.strictObject({
+    address: z.enum(ADDRESSES).default("session"),
+    target: z.enum(TARGETS).default("agent"),
+    handler: z.enum(HANDLERS).default("system"),
+    directive: textSchema(LIMITS.directiveChars).optional(),
+    ttl_ms: whole(1, LIMITS.ttlMsMax).optional(),
+  }),
+} as const;
+
+const fileSchema = z
+  .strictObject({
+    subscriber: TABLES.subscriber,
+    events: TABLES.events,
+    batching: TABLES.batching.prefault({}),
+    output: TABLES.output,
+    routing: TABLES.routing.prefault({}),
+  })
+  .superRefine((file, context) => {
+    const { subscriber, output, routing } = file;
+    const refuse = (path: KeyPath, message: string) =>
+      context.addIssue({ code: "custom", path: [...path], message, input: undefined });
+    const channel = channelOf(routing);
+    if (output.inject_at === "immediate" && output.priority !== "critical")
+      refuse(["output", "inject_at"], "immediate needs priority critical");
+    if (output.core && !subscriber.enabled)
+      refuse(["subscriber", "enabled"], "a core subscriber cannot be switched off; set core = false first");
+    if (routing.directive !== undefined && routing.handler !== "agent")
+      refuse(["routing", "directive"], "is only for items that the agent handles (handler agent)");
+    if (output.wake !== undefined && isSystemChannel(channel))
+      refuse(["output", "wake"], "has no effect on what is shown to the user (target user, handler system)");
+    if (output.max_wait_ms !== undefined && output.wake === undefined && channel !== "agent")
+      refuse(["output", "max_wait_ms"], 'nothing wakes the agent here: set wake = "idle", or handler = "agent"');
+  })
+  .transform(({ batching, output, ...file }) => ({
+    ...file,
+    output: { ...output, max_wait_ms: output.max_wait_ms ?? DEFAULTS.maxWaitMs },
+    batching: {
+      ...batching,
+      // What is shown to the user goes at once, unless its file asks for a window.
+      window_ms: batching.window_ms ?? (isSystemChannel(channelOf(file.routing)) ? 0 : DEFAULTS.windowMs),
+    },
+  }));
+
+/** A subscriber's file, checked, with every default filled in. */
+export type SubscriberFile = z.output<typeof fileSchema>;
+
+/** One thing that is wrong in a file, and where. */
+export interface KeyProblem {
+  readonly path: KeyPath;
+  readonly reason: string;
+}
+
+/** The file's content, or everything that is wrong with it. */
+export function parseSubscriberFile(content: unknown): { file: SubscriberFile } | { problems: KeyProblem[] } {
+  const result = fileSchema.safeParse(content);
+  if (result.success) return { file: result.data };
+  return { problems: result.error.issues.flatMap((issue) => problemsOf(issue, content)) };
+}
+
+function problemsOf(issue: z.core.$ZodIssue, content: unknown): KeyProblem[] {
+  const path = issue.path.map((part) => (typeof part === "symbol" ? String(part) : part));
+  const value = valueAt(content, path);
+  switch (issue.code) {
+    case "unrecognized_keys":
+      return issue.keys.map((key) => ({ path: [...path, key], reason: unknownKey(path, key) }));
+    case "invalid_value": {
+      if (value === undefined) return [{ path, reason: "is required" }];
+      const allowed = issue.values.map(String);
+      const hint = typeof value === "string" ? didYouMean(value, allowed) : "";
+      const choice = allowed.length === 1 ? "must be" : "must be one of";
+      return [{ path, reason: `${choice} ${allowed.join(", ")}, not ${shown(value)}${hint}` }];
+    }
+    case "invalid_type":
+      if (value === undefined) return [{ path, reason: "is required" }];
+      if (!issue.message.startsWith("Invalid input"))
+        return [{ path, reason: `${issue.message}, not ${shown(value)}` }];
+      return [{ path, reason: `must be ${KINDS[issue.expected] ?? issue.expected}, not ${shown(value)}` }];
+    case "too_big":
+    case "too_small":
+      return [{ path, reason: typeof value === "number" ? `${issue.message}, not ${shown(value)}` : issue.message }];
+    default:
+      return [{ path, reason: issue.message }];
+  }
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: "text in quotes",
+  boolean: "true or false",
+  array: "a list",
+  object: "a table",
+};
+
+const SHOWN_CHARS = 60;
+
+function shown(value: unknown): string {
+  if (typeof value === "string") {
+    const text = JSON.stringify(value);
+    return text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text;
+  }
+  if (Array.isArray(value)) return "a list";
+  if (value instanceof Date) return "a date";
+  return typeof value === "object" ? "a table" : String(value);
+}
+
+/** How the fields are called elsewhere, and which key of the file is meant. */
+const ALIASES: Readonly<Record<string, string>> = {
+  event_types: "[events] types",
+  batch_window_ms: "[batching] window_ms",
+  max_batch_size: "[batching] max_size",
+};
+
+function unknownKey(path: KeyPath, key: string): string {
+  const known = path.length === 0 ? Object.keys(TABLES) : keysOf(String(path[0]));
+  const near = didYouMean(key, known);
+  if (near !== "") return `is not a known key${near}`;
+  if (Object.hasOwn(ALIASES, key)) return `is not a known key; it is called ${ALIASES[key]} here`;
+  const home = Object.keys(TABLES).find((table) => keysOf(table).includes(key));
+  return home === undefined
+    ? `is not a known key; known here: ${known.join(", ")}`
+    : `is not a known key; it belongs into [${home}]`;
+}
+
+function keysOf(table: string): string[] {
+  return Object.hasOwn(TABLES, table) ? Object.keys(TABLES[table as keyof typeof TABLES].shape) : [];
+}
+
+function valueAt(content: unknown, path: KeyPath): unknown {
+  let value = content;
+  for (const part of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, part)) return undefined;
+    value = (value as Record<string | number, unknown>)[part];
+  }
+  return value;
+}

@@ -1,0 +1,51 @@
+/** What a template may call. There is nothing else to call: no methods, no macros, nothing of JavaScript. */
+import { encode } from "@toon-format/toon";
+import { characters, cleanCopy, cleaned, textOf } from "./operations.js";
+import type { Run } from "./run.js";
+import { agoWords, isoMs } from "./time.js";
+import { nameOf, ToonText, type Value } from "./value.js";
+
+/** Parameters by position; each can be named, too. `apply` gets one value for each, undefined where none was given. */
+export interface Callable {
+  readonly parameters: readonly string[];
+  readonly required: number;
+  readonly apply: (run: Run, values: readonly Value[]) => Value;
+}
+
+export const FUNCTIONS: ReadonlyMap<string, Callable> = new Map<string, Callable>([
+  ["toon", { parameters: ["value"], required: 1, apply: (run, [value]) => toonOf(run, value) }],
+  ["ago", { parameters: ["time"], required: 1, apply: (run, [time]) => ago(run, time) }],
+  [
+    "truncate",
+    { parameters: ["text", "length", "end"], required: 2, apply: (run, [text, n, end]) => truncate(run, text, n, end) },
+  ],
+]);
+
+/** In TOON, by the official encoder. Objects with the same keys in a list become a table. */
+function toonOf(run: Run, value: Value): ToonText {
+  const copy = cleanCopy(run, value);
+  const text = run.made(encode(copy));
+  // Quotes and escapes cost the most; an own text was made for each.
+  run.step(text.length / 4);
+  return new ToonText(text, typeof copy !== "object" || copy === null);
+}
+
+/** How long before `now`; undefined if it is no time. */
+function ago(run: Run, time: Value): Value {
+  const ms = isoMs(textOf(run, time));
+  const nowMs = isoMs(run.now);
+  return ms === undefined || nowMs === undefined ? undefined : agoWords(ms, nowMs);
+}
+
+/** At most `length` characters, the sign of omission among them. */
+export function truncate(run: Run, value: Value, length: Value, end: Value): string {
+  if (typeof length !== "number" || !Number.isInteger(length) || length < 1)
+    throw run.failure(`truncate needs a whole number of characters from 1 on, not ${nameOf(length)}`);
+  const text = cleaned(run, textOf(run, value));
+  if (text.length <= length) return text;
+  const sign = end === undefined ? ["…"] : characters(run, textOf(run, end));
+  const all = characters(run, text);
+  if (all.length <= length) return text;
+  const kept = all.slice(0, Math.max(0, length - sign.length)).join("");
+  return run.made(kept.trimEnd() + sign.slice(0, length).join(""));
+}

@@ -1,0 +1,131 @@
+/** Subscriber files by the command line: checked, and tried on events, without a store and without a server. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { temporaryFolder } from "../support/folder.js";
+import { run } from "./cli.js";
+
+const BUILT_IN = fileURLToPath(new URL("../../subscribers/", import.meta.url));
+
+const FILE = `[subscriber]
+id = "deploys"
+name = "Deploys"
+description = "Tells the user of deploys"
+version = "1.0.0"
+
+[events]
+types = ["deploy.*"]
+severity_filter = "warning"
+
+[output]
+priority = "normal"
+inject_at = "next"
+template = "deploys.j2"
+
+[routing]
+address = "user"
+target = "user"
+`;
+
+async function folderWith(files: Record<string, string>): Promise<string> {
+  const folder = join(await temporaryFolder(), "subscribers");
+  mkdirSync(folder);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}
+
+describe("tidings subscribers check", () => {
+  test("finds nothing wrong with those that come with Tidings", async () => {
+    const { code, stdout } = await run(["subscribers", "check", "--builtin", "--json"]);
+    expect(code).toBe(0);
+    const { ok, loaded } = JSON.parse(stdout) as { ok: boolean; loaded: { id: string }[] };
+    expect(ok).toBe(true);
+    expect(loaded.map(({ id }) => id)).toContain("tool_failure");
+  });
+
+  test("names what is wrong with its file, line, key and reason, and loads the rest", async () => {
+    const broken = FILE.replace('"deploys"', '"broken"').replace('"normal"', '"urgent"');
+    const folder = await folderWith({ "good.toml": FILE, "broken.toml": broken, "deploys.j2": "deploy: {{ count }}" });
+    const { code, stdout } = await run(["subscribers", "check", folder]);
+    expect(code).toBe(1);
+    expect(stdout).toContain("✔ deploys");
+    expect(stdout).toContain(`✖ ${join(folder, "broken.toml")}:12:1: output.priority must be one of critical, high`);
+    expect(stdout).toContain("1 subscriber in ");
+  });
+});
+
+describe("tidings subscribers test", () => {
+  test("shows what one event, and several, would become", async () => {
+    const file = join(BUILT_IN, "tool_failure.toml");
+    const failure = (tool_name: string, error_type: string) => ({
+      type: "tool.call.failure",
+      source: "tools",
+      severity: "error",
+      timestamp: "2026-01-03T15:30:01Z",
+      payload: { tool_name, error_type, error_message: "Operation timed out after 5000ms" },
+    });
+    const shown = async (events: unknown) => {
+      const ended = await run(["subscribers", "test", file, "--event", "-", "--json"], {
+        input: JSON.stringify(events),
+      });
+      expect(ended.code, ended.stdout + ended.stderr).toBe(0);
+      return JSON.parse(ended.stdout) as { content: string; rows: { count: number }[]; channel: string };
+    };
+    const one = await shown(failure("vault_search", "timeout"));
+    expect(one.content.trim()).toBe("tool_fail: vault_search timeout after 5000ms");
+    const three = [
+      failure("vault_search", "timeout"),
+      failure("vault_write", "denied"),
+      failure("vault_search", "timeout"),
+    ];
+    const batch = await shown(three);
+    expect(batch.rows.map(({ count }) => count)).toEqual([2, 1]);
+    expect(batch.content).toContain("tool_fails[2]{tool,error,ts,times}:");
+  });
+
+  test("says what does not match, what is filtered, and what a switch mutes", async () => {
+    const folder = await folderWith({
+      "deploys.toml": FILE,
+      "deploys.j2": "deploy: {{ event.payload.message }}",
+      "config.toml.txt": '[conversation.notifications.kinds]\n"deploy.muted" = false\n',
+    });
+    const event = (type: string, severity: string) => ({ type, source: "ci", severity, payload: { message: "done" } });
+    const events = [
+      event("deploy.done", "warning"),
+      event("other.done", "error"),
+      event("deploy.done", "info"),
+      event("deploy.muted", "error"),
+    ];
+    const line = [
+      "subscribers",
+      "test",
+      join(folder, "deploys.toml"),
+      "--event",
+      "-",
+      "--config",
+      join(folder, "config.toml.txt"),
+    ];
+    const { code, stdout } = await run(line, { input: JSON.stringify(events) });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^event 1: matched\nevent 2: not matched: its type is other\.done\nevent 3: filtered: /);
+    expect(stdout).toMatch(/event 4: muted: conversation\.notifications\.kinds\.deploy\.muted = false/);
+    expect(stdout).toContain("on the channel inbox, priority normal");
+    expect(stdout).toContain("deploy: done");
+  });
+
+  test("refuses a broken file and a missing event in words", async () => {
+    const folder = await folderWith({ "deploys.toml": FILE });
+    const noTemplate = await run(["subscribers", "test", join(folder, "deploys.toml"), "--event", "-"], {
+      input: "{}",
+    });
+    expect(noTemplate).toMatchObject({ code: 2, stderr: expect.stringContaining("output.template the template") });
+    const file = join(BUILT_IN, "cli_event.toml");
+    expect(await run(["subscribers", "test", file])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--event is missing"),
+    });
+    const bad = await run(["subscribers", "test", file, "--event", "-"], { input: '{"type": "x"}' });
+    expect(bad).toMatchObject({ code: 2, stderr: expect.stringContaining("type: must be 2 to 5 segments") });
+  });
+});
