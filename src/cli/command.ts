@@ -21,8 +21,12 @@ export interface Command {
   readonly usage: string;
   /** Paragraphs for its own help page. */
   readonly about: readonly string[];
+  /** Words that its options take, with what they mean. */
+  readonly terms?: { readonly heading: string; readonly rows: readonly (readonly [string, string])[] };
   readonly options: Options;
   readonly examples: readonly string[];
+  /** It works on a data folder itself, and never through a server. */
+  readonly folderOnly?: boolean;
   run(call: Call): Promise<ExitCode>;
 }
 

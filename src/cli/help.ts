@@ -50,8 +50,13 @@ export async function showCommandHelp(command: Command, output: Output): Promise
     page.heading("Options");
     page.rows(optionRows(command.options));
   }
+  if (command.terms !== undefined) {
+    page.heading(command.terms.heading);
+    page.rows(command.terms.rows);
+  }
   page.heading("Options of every command");
-  page.rows(optionRows(COMMON_OPTIONS));
+  const { server: _server, token: _token, ...ofFolders } = COMMON_OPTIONS;
+  page.rows(optionRows(command.folderOnly === true ? ofFolders : COMMON_OPTIONS));
   page.heading("Examples");
   for (const example of command.examples) page.row(example, "");
   await page.print();

@@ -30,8 +30,18 @@ async function run(line: readonly string[], output: Output): Promise<ExitCode> {
     return EXIT.ok;
   }
   const values = valuesOf(tokens, { ...COMMON_OPTIONS, ...command.options }, `tidings ${command.name}`);
+  if (command.folderOnly === true) refuseServer(command, values, output);
   const settings = settingsOf(values as Values<typeof COMMON_OPTIONS>, process.env);
   return command.run({ values: values as Values<Command["options"]>, words, settings, output });
+}
+
+/** A command that looks into a data folder must not seem to look into a server. */
+function refuseServer({ name }: Command, values: Readonly<Record<string, unknown>>, output: Output): void {
+  const typed = ["server", "token"].find((option) => values[option] !== undefined);
+  if (typed !== undefined)
+    throw new UsageError(`${name} works on a data folder, see --data: it takes no --${typed}`, `--${typed}`);
+  if (process.env["TIDINGS_SERVER"])
+    output.remark(`tidings: ${name} works on a data folder, see --data; TIDINGS_SERVER is not asked`);
 }
 
 async function withoutCommand(

@@ -12,6 +12,8 @@ const PROGRESS_MS = 100;
 export class Output {
   /** Answers are JSON, one value a line. */
   readonly json: boolean;
+  /** Whether somebody looks at the answers, and not a program. */
+  readonly terminal: boolean;
   /** Columns of the terminal; endless where there is none, so that a pipe gets whole texts. */
   readonly width: number;
   readonly #colour: boolean;
@@ -19,6 +21,7 @@ export class Output {
   constructor(json: boolean) {
     const { stdout, env } = process;
     this.json = json;
+    this.terminal = stdout.isTTY === true && !json;
     this.width = stdout.isTTY ? Math.max(NARROWEST, stdout.columns || USUAL) : Number.POSITIVE_INFINITY;
     this.#colour = stdout.isTTY === true && (env["NO_COLOR"] ?? "") === "";
   }

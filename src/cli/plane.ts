@@ -1,9 +1,12 @@
 /** What a command works on: the running server of the data folder where there is one, else the folder itself. */
 import { type Plane, RemoteTidings } from "../client/remote.js";
-import { StoreError } from "../domain/errors.js";
+import type { Endpoint } from "../client/rpc.js";
+import { StoreError, UnreachableError } from "../domain/errors.js";
+import { LOCAL_USER } from "../domain/ids.js";
 import { systemClock } from "../platform/clock.js";
 import { pause } from "../platform/timers.js";
 import { type OpenOptions, Tidings } from "../tidings.js";
+import type { Call } from "./command.js";
 import { runningServer } from "./running.js";
 import type { Settings } from "./settings.js";
 
@@ -13,17 +16,24 @@ const BEING_MADE_MS = 1_000;
 /** How long the writer's lock is waited for before a server is looked for again. */
 const LOCK_MS = 250;
 
-/** Runs `use` on the server if there is one, and on the data folder otherwise; the same calls, the same answers. */
+/** What a command says to find its plane. */
+type Where = Pick<Call, "settings" | "output">;
+
+/**
+ * Runs `use` on the server if there is one, and on the data folder otherwise; the same calls, the same answers. `use`
+ * is run again if the server ended before it was asked anything.
+ */
 export async function withPlane<Value>(
-  settings: Settings,
+  where: Where,
   mode: "read" | "write",
   use: (plane: Plane) => Promise<Value>,
 ): Promise<Value> {
-  const { server, data, waitMs } = settings;
+  const { settings } = where;
+  const { waitMs } = settings;
   const start = systemClock.monotonic();
   for (;;) {
-    const running = server ?? (await runningServer(data));
-    if (running !== undefined) return use(new RemoteTidings(running));
+    const served = await onServer(where, mode, use);
+    if (served !== undefined) return served.value;
     const leftMs = Math.max(0, waitMs - (systemClock.monotonic() - start));
     let tidings: Tidings;
     try {
@@ -40,11 +50,43 @@ export async function withPlane<Value>(
 
 /** For long lists: as `withPlane`, and on a folder as `withReader`. */
 export async function withReadingPlane<Value>(
-  settings: Settings,
+  where: Where,
   use: (plane: Pick<Plane, "list">) => Promise<Value>,
 ): Promise<Value> {
-  const running = settings.server ?? (await runningServer(settings.data));
-  return running === undefined ? withReader(settings, use) : use(new RemoteTidings(running));
+  const served = await onServer(where, "read", use);
+  return served === undefined ? withReader(where.settings, use) : served.value;
+}
+
+/** Undefined if no server runs, or it ended before it did anything: then the folder is next. */
+async function onServer<Value>(
+  { settings, output }: Where,
+  mode: "read" | "write",
+  use: (plane: Plane) => Promise<Value>,
+): Promise<{ value: Value } | undefined> {
+  const { server, data, folderFlags } = settings;
+  const running = server ?? (await runningServer(data));
+  if (running === undefined) return undefined;
+  const remote = new RemoteTidings(running);
+  try {
+    const value = await use(remote);
+    if (folderFlags.length > 0) output.remark(withoutEffect(folderFlags, running));
+    return { value };
+  } catch (error) {
+    const gone =
+      error instanceof UnreachableError && (error.why === "unsent" || (error.why === "lost" && mode === "read"));
+    if (server === undefined && remote.isFresh && gone) return undefined;
+    throw error;
+  }
+}
+
+function withoutEffect(flags: readonly string[], { url }: Endpoint): string {
+  const has = flags.length === 1 ? "has" : "have";
+  return `tidings: ${flags.join(", ")} ${has} no effect: this went through the server at ${url}, which keeps to what it was started with`;
+}
+
+/** Whose inbox is meant where nobody is named: of a token, its own user's. */
+export function ownUser(plane: Plane): Promise<string> | string {
+  return plane instanceof RemoteTidings ? plane.user() : LOCAL_USER;
 }
 
 /**

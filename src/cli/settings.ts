@@ -69,9 +69,13 @@ export interface Settings {
   readonly bytesMax: number | undefined;
   /** The server that was named; without one, the data folder's own is looked for. */
   readonly server: Endpoint | undefined;
-  /** What a suggested command needs to act on the same folder. */
+  /** What a suggested command needs to act on the same folder or server. */
   readonly dataFlag: string;
+  /** The options that say how a data folder is to be opened, as they were typed: a server has its own. */
+  readonly folderFlags: readonly string[];
 }
+
+const FOLDER_FLAGS = ["agent-ttl-ms", "context-ttl-ms", "system-ttl-ms", "lease-ms", "bytes-max"] as const;
 
 export function settingsOf(values: Values<typeof COMMON_OPTIONS>, env: NodeJS.ProcessEnv): Settings {
   const data = values.data ?? named(env, "TIDINGS_DATA") ?? DEFAULT_DATA;
@@ -80,6 +84,9 @@ export function settingsOf(values: Values<typeof COMMON_OPTIONS>, env: NodeJS.Pr
   const contextTtlMs = values["context-ttl-ms"] ?? positive(env, "TIDINGS_CONTEXT_TTL_MS");
   const systemTtlMs = values["system-ttl-ms"] ?? positive(env, "TIDINGS_SYSTEM_TTL_MS");
   const leaseMs = values["lease-ms"] ?? positive(env, "TIDINGS_LEASE_MS");
+  const server = values.server ?? named(env, "TIDINGS_SERVER");
+  if (values.token !== undefined && server === undefined)
+    throw new UsageError("--token is for --server; the data folder's own server needs none", "--token");
   return {
     data,
     waitMs: values["wait-ms"] ?? DEFAULT_WAIT_MS,
@@ -90,9 +97,14 @@ export function settingsOf(values: Values<typeof COMMON_OPTIONS>, env: NodeJS.Pr
       ...(leaseMs === undefined ? {} : { leaseMs }),
     },
     bytesMax: values["bytes-max"] ?? positive(env, "TIDINGS_BYTES_MAX"),
-    server: serverOf(values.server ?? named(env, "TIDINGS_SERVER"), values.token ?? named(env, "TIDINGS_TOKEN")),
-    dataFlag: values.data === undefined ? "" : ` --data ${shellWord(data)}`,
+    server: serverOf(server, values.token ?? named(env, "TIDINGS_TOKEN")),
+    dataFlag: [...again("data", values.data), ...again("server", values.server)].join(""),
+    folderFlags: FOLDER_FLAGS.filter((name) => values[name] !== undefined).map((name) => `--${name}`),
   };
+}
+
+function again(name: string, value: string | undefined): string[] {
+  return value === undefined ? [] : [` --${name} ${shellWord(value)}`];
 }
 
 function serverOf(url: string | undefined, token: string | undefined): Endpoint | undefined {

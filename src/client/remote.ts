@@ -1,10 +1,19 @@
 /** The plane of a running server, with the calls that the library has. */
 import type { NewTokenAnswer, NewTokenInput, Tokens } from "../access/tokens.js";
 import type { Explanation } from "../delivery/explain.js";
-import { type ErrorReport, isMiss, type Miss } from "../domain/errors.js";
-import type { EventInput } from "../domain/event.js";
+import {
+  type ErrorReport,
+  InvalidInputError,
+  isMiss,
+  type Miss,
+  OverloadedError,
+  TooLargeError,
+} from "../domain/errors.js";
+import { type EventInput, parseEvent } from "../domain/event.js";
 import type { NotificationView, NotificationWithEvents, NotifyInput } from "../domain/notification.js";
 import type { TokenView } from "../domain/token.js";
+import { systemClock } from "../platform/clock.js";
+import { pause } from "../platform/timers.js";
 import type { Counts, PruneStep } from "../store/contract.js";
 import type {
   AckInput,
@@ -16,7 +25,7 @@ import type {
   Tidings,
   TidingsView,
 } from "../tidings.js";
-import { type Endpoint, errorOf, RpcClient } from "./rpc.js";
+import { type CallOptions, type Endpoint, errorOf, RpcClient } from "./rpc.js";
 
 /** What can be asked for of a folder and of a server alike, as one principal. */
 export type PlaneView = Pick<TidingsView, "ack" | "counts" | "explain" | "list" | "read" | "redrive">;
@@ -28,8 +37,12 @@ export type Plane = PlaneView &
     as(user_id: string): PlaneView;
   };
 
-/** So many events go with one request. */
-const SLICE = 500;
+/** So much goes with one request: the server takes a little more. */
+const SLICE_EVENTS = 500;
+const SLICE_BYTES = 1_000_000;
+/** How long a server that has too much to do is asked again and again. */
+const OVERLOADED_MS = 60_000;
+const RETRY_MS_MIN = 20;
 
 class RemoteView implements PlaneView {
   protected readonly rpc: RpcClient;
@@ -65,8 +78,8 @@ class RemoteView implements PlaneView {
   }
 
   /** Of a method that has no misses. */
-  protected async answer<Result>(method: string, params: object): Promise<Result> {
-    const result = await this.rpc.call<Result>(method, params);
+  protected async answer<Result>(method: string, params: object, options: CallOptions = {}): Promise<Result> {
+    const result = await this.rpc.call<Result>(method, params, options);
     if (isMiss(result)) throw errorOf({ code: "not_found", message: result.message });
     return result;
   }
@@ -76,6 +89,7 @@ class RemoteView implements PlaneView {
   }
 }
 
+/** The plane of a server. Where that server has too much to do, events wait for their turn. */
 export class RemoteTidings extends RemoteView implements Plane {
   readonly tokens: Plane["tokens"];
 
@@ -94,12 +108,32 @@ export class RemoteTidings extends RemoteView implements Plane {
 
   async emitMany(events: readonly EventInput[]): Promise<EmitOutcome[]> {
     const outcomes: EmitOutcome[] = [];
-    for (let start = 0; start < events.length; start += SLICE) {
-      const answers = await this.rpc.post("/v1/events", events.slice(start, start + SLICE));
-      for (const answer of answers as (EmitAnswer | { error: ErrorReport })[])
-        outcomes.push("error" in answer ? { error: errorOf(answer.error) } : answer);
+    let slice: EventInput[] = [];
+    let bytes = 0;
+    for (const event of events) {
+      const size = Buffer.byteLength(JSON.stringify(event)) + 1;
+      if (slice.length === SLICE_EVENTS || (slice.length > 0 && bytes + size > SLICE_BYTES)) {
+        outcomes.push(...(await this.#emitSlice(slice)));
+        slice = [];
+        bytes = 0;
+      }
+      if (size > SLICE_BYTES) {
+        outcomes.push({ error: refusalOf(event) });
+        continue;
+      }
+      slice.push(event);
+      bytes += size;
     }
+    if (slice.length > 0) outcomes.push(...(await this.#emitSlice(slice)));
     return outcomes;
+  }
+
+  async #emitSlice(slice: readonly EventInput[]): Promise<EmitOutcome[]> {
+    const answers = (await patiently(() => this.rpc.post("/v1/events", slice))) as (
+      | EmitAnswer
+      | { error: ErrorReport }
+    )[];
+    return answers.map((answer) => ("error" in answer ? { error: errorOf(answer.error) } : answer));
   }
 
   notify(input: NotifyInput): Promise<NotifyAnswer> {
@@ -107,10 +141,45 @@ export class RemoteTidings extends RemoteView implements Plane {
   }
 
   prune({ older_than_ms }: Parameters<Tidings["prune"]>[0]): Promise<PruneStep> {
-    return this.answer("runtime/prune", { older_than_ms });
+    // It takes as long as there is history.
+    return this.answer("runtime/prune", { older_than_ms }, { answerMs: Number.POSITIVE_INFINITY });
+  }
+
+  /** Whose token it is. */
+  async user(): Promise<string> {
+    return (await this.answer<{ user_id: string }>("runtime/status", {})).user_id;
+  }
+
+  /** Whether the server has answered anything yet. */
+  get isFresh(): boolean {
+    return this.rpc.answers === 0;
   }
 
   as(user_id: string): PlaneView {
     return new RemoteView(this.rpc, user_id);
+  }
+}
+
+/** What the server would say of an event that is too large to be sent to it. */
+function refusalOf(event: EventInput): Error {
+  try {
+    parseEvent(event);
+  } catch (error) {
+    if (error instanceof InvalidInputError) return error;
+    throw error;
+  }
+  return new TooLargeError("the event is too large to be sent");
+}
+
+/** Of what the server refused for now, nothing was stored: it is sent again when the server says. */
+async function patiently<Value>(send: () => Promise<Value>): Promise<Value> {
+  const start = systemClock.monotonic();
+  for (;;) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!(error instanceof OverloadedError) || systemClock.monotonic() - start > OVERLOADED_MS) throw error;
+      await pause(Math.max(error.retry_after_ms, RETRY_MS_MIN));
+    }
   }
 }

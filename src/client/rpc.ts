@@ -12,6 +12,7 @@ import {
   TooLargeError,
   UnreachableError,
 } from "../domain/errors.js";
+import { later } from "../platform/timers.js";
 
 export interface Endpoint {
   readonly url: string;
@@ -23,49 +24,112 @@ interface RpcAnswer {
   error?: { code: number; message: string; data?: Omit<ErrorReport, "message"> & { id?: string } };
 }
 
+/** A server that takes longer is stopped, or has too much to do to be of use. */
+const ANSWER_MS = 30_000;
+
+export interface CallOptions {
+  /** How long the answer may take; without it half a minute. */
+  readonly answerMs?: number;
+  /** The connection is not kept for the next call: a server that ends closes those that are quiet. */
+  readonly hangUp?: boolean;
+}
+
 export class RpcClient {
   readonly #endpoint: Endpoint;
   #id = 0;
+  #answers = 0;
 
   constructor(endpoint: Endpoint) {
     this.#endpoint = endpoint;
   }
 
+  /** How many requests have been answered. */
+  get answers(): number {
+    return this.#answers;
+  }
+
   /** Throws what went wrong; a miss is an answer. */
-  async call<Result>(method: string, params: object): Promise<Result | Miss> {
+  async call<Result>(method: string, params: object, options: CallOptions = {}): Promise<Result | Miss> {
     this.#id += 1;
     const id = this.#id;
-    const { result, error } = (await this.post("/rpc", { jsonrpc: "2.0", id, method, params })) as RpcAnswer;
-    if (error === undefined) return result as Result;
+    const { result, error } = (await this.post("/rpc", { jsonrpc: "2.0", id, method, params }, options)) as RpcAnswer;
+    if (result !== undefined) return result as Result;
+    if (typeof error?.code !== "number") throw this.#foreign("without a result or an error");
     const { message, data } = error;
     if (data?.id !== undefined && isMissCode(data.reason)) return { miss: data.reason, id: data.id, message };
     throw errorOf({ code: "internal", ...data, message });
   }
 
   /** The answer's JSON, also where its status is an error's: the body says what it is. */
-  async post(path: string, body: unknown): Promise<unknown> {
+  async post(path: string, body: unknown, options: CallOptions = {}): Promise<unknown> {
+    const { status, text } = await this.#send(path, body, options);
+    const answer = jsonOf(text);
+    if (typeof answer !== "object" || answer === null) throw this.#foreign(`${status} and no JSON`);
+    this.#answers += 1;
+    if (path === "/rpc" || status < 400) return answer;
+    const { error } = answer as { error?: ErrorReport };
+    throw typeof error?.code === "string" ? errorOf(error) : this.#foreign(String(status));
+  }
+
+  #foreign(what: string): UnreachableError {
+    return new UnreachableError(`${this.#endpoint.url} answers ${what}; is it a Tidings server?`, { why: "foreign" });
+  }
+
+  async #send(
+    path: string,
+    body: unknown,
+    { answerMs = ANSWER_MS, hangUp = false }: CallOptions,
+  ): Promise<{ status: number; text: string }> {
     const { url, token } = this.#endpoint;
-    let response: Response;
-    let text: string;
+    const late = new AbortController();
+    const cancel = Number.isFinite(answerMs) ? later(answerMs, () => late.abort()) : () => {};
     try {
-      response = await fetch(new URL(path, url), {
+      const response = await fetch(new URL(path, url), {
         method: "POST",
-        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        headers: {
+          authorization: `Bearer ${token}`,
+          "content-type": "application/json",
+          ...(hangUp ? { connection: "close" } : {}),
+        },
         body: JSON.stringify(body),
+        signal: late.signal,
       });
-      text = await response.text();
+      return { status: response.status, text: await response.text() };
     } catch (error) {
-      throw new UnreachableError(`${url} does not answer: ${causeOf(error)}`, error);
+      if (late.signal.aborted)
+        throw new UnreachableError(`${url} did not answer within ${answerMs / 1_000} s; is it stopped?`, {
+          why: "late",
+        });
+      const why = isUnconnected(error) ? "unsent" : "lost";
+      const done = why === "lost" ? "; what it was asked to do may be done, or not" : "";
+      throw new UnreachableError(`${url} does not answer: ${causeOf(error)}${done}`, { why, cause: error });
+    } finally {
+      cancel();
     }
-    let answer: unknown;
-    try {
-      answer = JSON.parse(text === "" ? "null" : text);
-    } catch (error) {
-      throw new UnreachableError(`${url} answers ${response.status} and no JSON: is it a Tidings server?`, error);
-    }
-    const refused = answer as { error?: ErrorReport } | null;
-    if (path !== "/rpc" && !response.ok && refused?.error !== undefined) throw errorOf(refused.error);
-    return answer;
+  }
+}
+
+const UNCONNECTED = [
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+];
+
+/** The server cannot have seen the request. */
+function isUnconnected(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if ("code" in cause && typeof cause.code === "string" && UNCONNECTED.includes(cause.code)) return true;
+  return false;
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 

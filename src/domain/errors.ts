@@ -106,11 +106,22 @@ export class OverloadedError extends TidingsError {
   }
 }
 
+/**
+ * - `unsent`: no connection was made, so nothing was asked for
+ * - `lost`: the connection ended before the answer: what was asked for was done, or not
+ * - `late`: there was no answer in time; the same is true
+ * - `foreign`: what answered is no Tidings
+ */
+export type UnreachableReason = "unsent" | "lost" | "late" | "foreign";
+
 /** The server cannot be reached, or what answered is none. */
 export class UnreachableError extends TidingsError {
-  constructor(message: string, cause?: unknown) {
-    super("unreachable", message, { retryable: true, cause });
+  readonly why: UnreachableReason;
+
+  constructor(message: string, options: { why?: UnreachableReason; cause?: unknown } = {}) {
+    super("unreachable", message, { retryable: true, cause: options.cause });
     this.name = "UnreachableError";
+    this.why = options.why ?? "unsent";
   }
 }
 

@@ -1,16 +1,16 @@
 /** One WebSocket client: what it is sent, in which order, and how much may wait for it. */
 import type { RawData, WebSocket } from "ws";
-import { errorReport, InvalidInputError, OverloadedError } from "../domain/errors.js";
+import { OverloadedError, TooLargeError } from "../domain/errors.js";
 import type { JournalId } from "../domain/ids.js";
 import type { Clock } from "../platform/clock.js";
 import { later } from "../platform/timers.js";
 import type { InboxAnswer } from "../tidings.js";
 import type { Caller } from "./access.js";
-import { type Dispatcher, type RpcResponse, refusal } from "./dispatcher.js";
+import type { Dispatcher, RpcResponse } from "./dispatcher.js";
 import { countsFrame, PushFrame } from "./frames.js";
-import { parseJson } from "./http.js";
+import { parseJson } from "./json.js";
 import type { ServerLimits } from "./limits.js";
-import { RPC, rpcErrorOf } from "./wire.js";
+import { rpcErrorOf } from "./wire.js";
 
 export const CLOSE = {
   goingAway: 1001,
@@ -40,7 +40,14 @@ export class Connection {
   #pingAt: number;
   #pinged = false;
 
-  constructor(socket: WebSocket, caller: Caller, dispatcher: Dispatcher, limits: ServerLimits, clock: Clock) {
+  constructor(
+    socket: WebSocket,
+    caller: Caller,
+    dispatcher: Dispatcher,
+    limits: ServerLimits,
+    clock: Clock,
+    onDefect: (error: unknown) => void,
+  ) {
     this.#socket = socket;
     this.caller = caller;
     this.#dispatcher = dispatcher;
@@ -48,8 +55,12 @@ export class Connection {
     this.#clock = clock;
     this.#pingAt = clock.monotonic() + limits.pingMs;
     socket.on("message", (data, binary) => {
-      this.#take(data, binary).catch(() => this.close(CLOSE.internal, "an error of the server itself"));
+      this.#take(data, binary).catch((error: unknown) => {
+        onDefect(error);
+        this.close(CLOSE.internal, "an error of the server itself");
+      });
     });
+    socket.on("ping", (data) => this.#pong(data));
     socket.on("pong", () => this.#heard());
     // What is wrong with a client's frames is told by the close that follows.
     socket.on("error", () => {});
@@ -117,9 +128,8 @@ export class Connection {
   /** Called now and then: asks a quiet client whether it is there, and ends one that did not say so. */
   tick(): void {
     const now = this.#clock.monotonic();
-    const { expires_at } = this.caller;
-    if (expires_at !== null && expires_at <= this.#clock.wall()) this.close(CLOSE.policy, "the token has expired");
-    if (now < this.#pingAt) return;
+    this.#endIfExpired();
+    if (this.#closing || now < this.#pingAt) return;
     if (this.#pinged) {
       this.terminate();
       return;
@@ -129,12 +139,26 @@ export class Connection {
     this.#socket.ping();
   }
 
+  #endIfExpired(): void {
+    const { expires_at } = this.caller;
+    if (expires_at !== null && expires_at <= this.#clock.wall()) this.close(CLOSE.policy, "the token has expired");
+  }
+
+  /** Whoever asks whether we are there has to listen too: what waits for them is bounded here as everywhere. */
+  #pong(data: Buffer): void {
+    if (this.#closing) return;
+    this.#heard();
+    if (this.#socket.bufferedAmount + data.length > this.#limits.outgoingBytes) this.#tooSlow();
+    else this.#socket.pong(data);
+  }
+
   #heard(): void {
     this.#pinged = false;
     this.#pingAt = this.#clock.monotonic() + this.#limits.pingMs;
   }
 
   async #take(data: RawData, binary: boolean): Promise<void> {
+    this.#endIfExpired();
     if (this.#closing) return;
     this.#heard();
     if (binary) {
@@ -142,7 +166,10 @@ export class Connection {
       return;
     }
     const answer = await this.#answer(data as Buffer);
-    if (answer !== undefined) this.send(Buffer.from(JSON.stringify(answer)));
+    if (answer === undefined) return;
+    const text = Buffer.from(JSON.stringify(answer));
+    const fits = text.length <= this.#limits.outgoingBytes;
+    this.send(fits ? text : Buffer.from(JSON.stringify(tooLarge(answer, text.length))));
   }
 
   async #answer(data: Buffer): Promise<RpcResponse | RpcResponse[] | undefined> {
@@ -152,15 +179,18 @@ export class Connection {
     }
     this.#calls += 1;
     try {
-      return await this.#dispatcher.answer(this.caller, parseJson(data));
-    } catch (error) {
-      const { reason = "" } = errorReport(error);
-      if (error instanceof InvalidInputError) return refusal(null, RPC.parseError, "", reason);
-      throw error;
+      return await this.#dispatcher.answer(this.caller, data, this.#limits.messageAnswerBytes);
     } finally {
       this.#calls -= 1;
     }
   }
+}
+
+/** Instead of an answer that could never be sent here. The call was run. */
+function tooLarge(answer: RpcResponse | RpcResponse[], bytes: number): RpcResponse | RpcResponse[] {
+  if (Array.isArray(answer)) return answer.map((one) => tooLarge(one, bytes) as RpcResponse);
+  const error = new TooLargeError(`the answer has ${bytes} bytes, too many for a WebSocket; ask by POST /rpc`);
+  return { jsonrpc: "2.0", id: answer.id, error: rpcErrorOf(error) };
 }
 
 /** Of a call that is refused before it is looked at; null where it has none. */

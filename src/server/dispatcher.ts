@@ -2,6 +2,7 @@
 import { InvalidInputError, isMiss, OverloadedError, TidingsError } from "../domain/errors.js";
 import { parseInput } from "../domain/parse.js";
 import type { Caller } from "./access.js";
+import { parseJson } from "./json.js";
 import type { Method, Runtime } from "./method.js";
 import { METHODS } from "./methods.js";
 import type { RateLimit } from "./rate.js";
@@ -18,6 +19,10 @@ interface Call {
   readonly params: unknown;
 }
 
+/** So many calls of a batch run at the same time. */
+const SLICE = 20;
+const RETRY_MS = 100;
+
 export class Dispatcher {
   readonly #methods = new Map<string, Method>(METHODS.map((method) => [method.name, method]));
   readonly #runtime: Runtime;
@@ -32,23 +37,45 @@ export class Dispatcher {
     this.#onDefect = onDefect;
   }
 
-  /** A message as it was parsed from JSON: a call, a notification, or a batch. Undefined if nothing is to be answered. */
-  async answer(caller: Caller, message: unknown): Promise<RpcResponse | RpcResponse[] | undefined> {
-    if (!Array.isArray(message)) return this.#one(caller, message);
+  /** A message as it came: a call, a notification, or a batch. Undefined if nothing is to be answered. */
+  async answer(caller: Caller, text: Uint8Array, bytesMax: number): Promise<RpcResponse | RpcResponse[] | undefined> {
+    let message: unknown;
+    try {
+      message = parseJson(text);
+    } catch (error) {
+      if (error instanceof InvalidInputError) return refusal(null, RPC.parseError, error.field, error.reason);
+      throw error;
+    }
+    if (!Array.isArray(message)) return this.#one(caller, message, bytesMax);
     if (message.length === 0) return refusal(null, RPC.invalidRequest, "", "the batch is empty");
     if (message.length > this.#callsMax)
       return refusal(null, RPC.invalidRequest, "", `a batch holds at most ${this.#callsMax} calls`);
-    const answers = await Promise.all(message.map((one) => this.#one(caller, one)));
-    const said = answers.filter((answer) => answer !== undefined);
+    const said = await this.#batch(caller, message, bytesMax);
     return said.length === 0 ? undefined : said;
   }
 
-  async #one(caller: Caller, message: unknown): Promise<RpcResponse | undefined> {
+  /** Some at a time: when the answers are large already, the calls that are left are refused and not run. */
+  async #batch(caller: Caller, messages: readonly unknown[], bytesMax: number): Promise<RpcResponse[]> {
+    const said: RpcResponse[] = [];
+    let left = bytesMax;
+    for (let start = 0; start < messages.length; start += SLICE) {
+      const slice = messages.slice(start, start + SLICE);
+      const share = left / slice.length;
+      for (const answer of await Promise.all(slice.map((one) => this.#one(caller, one, share)))) {
+        if (answer === undefined) continue;
+        said.push(answer);
+        left -= JSON.stringify(answer).length;
+      }
+    }
+    return said;
+  }
+
+  async #one(caller: Caller, message: unknown, bytesMax: number): Promise<RpcResponse | undefined> {
     const call = callOf(message);
     if ("error" in call) return call;
     const { id } = call;
     try {
-      const result = await this.#run(caller, call);
+      const result = await this.#run(caller, call, bytesMax);
       if (id === undefined) return undefined;
       return isMiss(result)
         ? { jsonrpc: "2.0", id, error: rpcErrorOf(result) }
@@ -59,15 +86,16 @@ export class Dispatcher {
     }
   }
 
-  async #run(caller: Caller, { method: name, params }: Call): Promise<unknown> {
+  async #run(caller: Caller, { method: name, params }: Call, bytesMax: number): Promise<unknown> {
+    const waitMs = this.#rate.take(caller.token_id ?? "", 1);
+    if (waitMs > 0) throw new OverloadedError("more calls than this token may make; slow down", waitMs);
     const method = this.#methods.get(name);
     if (method === undefined) throw new UnknownMethodError(name);
     caller.mustHave(method.scope);
-    const waitMs = this.#rate.take(caller.token_id ?? "", 1);
-    if (waitMs > 0) throw new OverloadedError("more calls than this token may make; slow down", waitMs);
+    if (bytesMax <= 0) throw new OverloadedError("the answers of the batch are large enough already", RETRY_MS);
     if (typeof params !== "object" || params === null || Array.isArray(params))
       throw new InvalidInputError("params", "must be an object");
-    return method.run(parseInput(method.params, params), { caller, runtime: this.#runtime });
+    return method.run(parseInput(method.params, params), { caller, runtime: this.#runtime, bytesMax });
   }
 }
 

@@ -2,7 +2,7 @@
  * Host and Origin, before anything else of a request is looked at: a web page of somebody else, or a name that
  * somebody pointed at this machine, gets no further.
  */
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { AccessError } from "../domain/errors.js";
 
@@ -18,6 +18,8 @@ export interface GateOptions {
   readonly allowOrigins: readonly string[];
 }
 
+type Asked = Pick<IncomingMessage, "headers" | "rawHeaders" | "url">;
+
 export class Gate {
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
@@ -26,22 +28,22 @@ export class Gate {
 
   constructor({ host, port, allowHosts, allowOrigins }: GateOptions) {
     const every = host === "0.0.0.0" || host === "::";
-    const names = [...new Set([...LOOPBACK, ...(every ? [] : [hostInUrl(host)])])];
+    const names = [...new Set([...LOOPBACK, ...(every ? [] : [hostInUrl(host).toLowerCase()])])];
     const own = names.flatMap((name) => [`${name}:${port}`, ...(port === 80 ? [name] : [])]);
     this.#hosts = new Set([...own, ...allowHosts.map((name) => name.toLowerCase())]);
     this.#origins = new Set([
       ...own.map((name) => `http://${name}`),
       ...allowHosts.flatMap((name) => [`http://${name.toLowerCase()}`, `https://${name.toLowerCase()}`]),
-      ...allowOrigins,
+      ...allowOrigins.map((origin) => origin.toLowerCase().replace(/\/$/, "")),
     ]);
     this.#numbersOfPort = every ? String(port) : undefined;
   }
 
-  check(headers: IncomingHttpHeaders): void {
-    const host = headers.host?.toLowerCase();
+  check(request: Asked): void {
+    const host = hostOf(request);
     if (host === undefined || !this.#isKnown(host))
       throw new AccessError("forbidden", "the Host header names another place; see `tidings serve --allow-host`");
-    const { origin } = headers;
+    const { origin } = request.headers;
     if (origin !== undefined && !this.#origins.has(origin) && !this.#isOwnNumber(origin, host))
       throw new AccessError(
         "forbidden",
@@ -55,13 +57,30 @@ export class Gate {
 
   #isNumber(host: string): boolean {
     if (this.#numbersOfPort === undefined) return false;
-    const [, name, port] = /^(.+):([0-9]+)$/.exec(host) ?? [];
+    const [, name, port = "80"] = /^(\[.+\]|[^:]+)(?::([0-9]+))?$/.exec(host) ?? [];
     return port === this.#numbersOfPort && name !== undefined && isIP(name.replace(/^\[|\]$/g, "")) !== 0;
   }
 
   #isOwnNumber(origin: string, host: string): boolean {
     return this.#isNumber(host) && origin === `http://${host}`;
   }
+}
+
+/** In lower case. Undefined where the request names no place, or more than one: nobody can say which of them counts. */
+function hostOf({ headers, rawHeaders, url = "" }: Asked): string | undefined {
+  const host = headers.host?.toLowerCase();
+  let given = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === "host") given += 1;
+  const target = ABSOLUTE.exec(url)?.[1]?.toLowerCase();
+  return given === 1 && (target === undefined || target === host) ? host : undefined;
+}
+
+/** A request may name the whole address, as to a proxy. */
+const ABSOLUTE = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i;
+
+/** Without the address and what is asked of it. */
+export function pathOf({ url = "/" }: Pick<IncomingMessage, "url">): string {
+  return url.replace(ABSOLUTE, "").split("?", 1)[0] || "/";
 }
 
 export function hostInUrl(host: string): string {

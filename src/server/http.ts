@@ -3,9 +3,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { AccessError, InvalidInputError, OverloadedError, TidingsError, TooLargeError } from "../domain/errors.js";
 import { later } from "../platform/timers.js";
 import type { Access, Caller } from "./access.js";
-import { type Dispatcher, type RpcResponse, refusal } from "./dispatcher.js";
-import type { Gate } from "./gate.js";
+import type { Dispatcher, RpcResponse } from "./dispatcher.js";
+import { type Gate, pathOf } from "./gate.js";
 import type { Ingest } from "./ingest.js";
+import { parseJson } from "./json.js";
 import type { ServerLimits } from "./limits.js";
 import { page } from "./page.js";
 import type { RateLimit } from "./rate.js";
@@ -27,8 +28,9 @@ export interface HttpParts {
 
 type Route = (request: IncomingMessage, response: ServerResponse) => Promise<void> | void;
 
-/** How long the rest of a body that nobody wants is let run out, so that its sender sees the answer. */
+/** How long, and for how many pieces, the rest of a body that nobody wants is let run out. */
 const LINGER_MS = 2_000;
+const LINGER_PIECES = 4_096;
 
 export class Http {
   readonly #parts: HttpParts;
@@ -40,19 +42,24 @@ export class Http {
     const ready: Route = (_request, response) =>
       parts.ready() ? json(response, 200, { status: "ready" }) : json(response, 503, { status: "closing" });
     const front: Route = (_request, response) => page(response, parts.version);
+    const webSocket: Route = (_request, response) => {
+      response.setHeader("upgrade", "websocket");
+      json(response, 426, { error: { code: "invalid_input", message: "/ws is a WebSocket; ask for the upgrade" } });
+    };
     this.#routes = {
       "/": { GET: front, HEAD: front },
       "/healthz": { GET: health, HEAD: health },
       "/readyz": { GET: ready, HEAD: ready },
       "/v1/events": { POST: (request, response) => this.#events(request, response) },
+      "/ws": { GET: webSocket },
       "/rpc": { POST: (request, response) => this.#rpc(request, response) },
     };
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      this.#parts.gate.check(request.headers);
-      const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
+      this.#parts.gate.check(request);
+      const path = pathOf(request);
       const route = Object.hasOwn(this.#routes, path) ? this.#routes[path] : undefined;
       if (route === undefined) {
         json(response, 404, { error: { code: "not_found", message: `there is nothing at ${path.slice(0, 100)}` } });
@@ -66,6 +73,8 @@ export class Http {
         return;
       }
       await run(request, response);
+      // Whoever stops reading the answer is not waited for without end.
+      if (response.writableLength > 0) response.setTimeout(this.#parts.limits.requestMs);
     } catch (error) {
       this.#fail(request, response, error, (report) => ({ error: report }));
     }
@@ -74,19 +83,16 @@ export class Http {
   async #events(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const caller = await this.callerOf(request, bearerOf(request));
     caller.mustHave("ingest");
-    const answer = await this.#parts.ingest.take(caller, await this.#body(request));
+    const answer = await this.#parts.ingest.take(caller, parseJson(await this.#body(request)));
     json(response, 202, answer);
   }
 
   async #rpc(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let answer: RpcResponse | RpcResponse[] | undefined;
     try {
+      const { dispatcher, limits } = this.#parts;
       const caller = await this.callerOf(request, bearerOf(request));
-      const message = await this.#body(request).catch((error: unknown) => {
-        if (error instanceof InvalidInputError) return refusal(null, RPC.parseError, error.field, error.reason);
-        throw error;
-      });
-      answer = isRefusal(message) ? message : await this.#parts.dispatcher.answer(caller, message);
+      answer = await dispatcher.answer(caller, await this.#body(request), limits.answerBytes);
     } catch (error) {
       this.#fail(request, response, error, () => ({ jsonrpc: "2.0", id: null, error: rpcErrorOf(error) }));
       return;
@@ -100,22 +106,23 @@ export class Http {
     json(response, failure === undefined ? 200 : (RPC_STATUS[failure.code] ?? 200), answer);
   }
 
-  /** Who asks. Whoever tries without a good token too often has to wait, whatever they try next. */
+  /**
+   * Who asks. Tries without a good token are slowed down by address. A good one never is: behind a proxy, or on one
+   * machine, everybody has the same address.
+   */
   async callerOf(request: IncomingMessage, token: string | undefined): Promise<Caller> {
-    const address = request.socket.remoteAddress ?? "";
     const { refusals, access } = this.#parts;
-    const waitMs = refusals.waitFor(address, 1);
-    if (waitMs > 0) throw new OverloadedError("too many tries without a good token", waitMs);
     try {
       return await access.callerOf(token);
     } catch (error) {
-      if (error instanceof AccessError) refusals.take(address, 1);
-      throw error;
+      if (!(error instanceof AccessError)) throw error;
+      const waitMs = refusals.take(request.socket.remoteAddress ?? "", 1);
+      throw waitMs > 0 ? new OverloadedError("too many tries without a good token", waitMs) : error;
     }
   }
 
-  async #body(request: IncomingMessage): Promise<unknown> {
-    const { bodyBytes } = this.#parts.limits;
+  async #body(request: IncomingMessage): Promise<Buffer> {
+    const { bodyBytes, bodyPieces } = this.#parts.limits;
     const tooLarge = () => new TooLargeError(`the body is larger than ${bodyBytes} bytes; send less at once`);
     if (Number(request.headers["content-length"] ?? 0) > bodyBytes) throw tooLarge();
     const chunks: Buffer[] = [];
@@ -125,13 +132,15 @@ export class Http {
       request.on("data", (chunk: Buffer) => {
         bytes += chunk.length;
         if (bytes > bodyBytes) reject(tooLarge());
+        else if (chunks.length >= bodyPieces)
+          reject(new TooLargeError(`the body comes in more than ${bodyPieces} pieces; send larger ones`));
         else chunks.push(chunk);
       });
       request.on("end", resolve);
       request.on("error", reject);
       request.on("aborted", () => reject(new InvalidInputError("", "the request was not sent to its end")));
     });
-    return parseJson(Buffer.concat(chunks));
+    return Buffer.concat(chunks);
   }
 
   #fail(
@@ -148,14 +157,8 @@ export class Http {
     const report = publicReport(error);
     if (report.code === "unauthorized") response.setHeader("www-authenticate", "Bearer");
     if (report.retry_after_ms !== undefined) retryAfter(response, report.retry_after_ms);
-    if (!request.complete) {
-      // What is still coming of the body is not wanted: the connection ends with this answer.
-      response.setHeader("connection", "close");
-      request.resume();
-      const cancel = later(LINGER_MS, () => request.destroy());
-      request.on("close", cancel);
-    }
-    json(response, httpStatusOf(error), body(report));
+    if (request.complete) json(response, httpStatusOf(error), body(report));
+    else lastJson(request, response, httpStatusOf(error), body(report));
   }
 }
 
@@ -168,15 +171,37 @@ const RPC_STATUS: Readonly<Record<number, number>> = {
   [RPC.overloaded]: 429,
 };
 
-function isRefusal(message: unknown): message is RpcResponse {
-  return typeof message === "object" && message !== null && "error" in message && "jsonrpc" in message;
-}
-
 function retryAfter(response: ServerResponse, ms: number): void {
   response.setHeader("retry-after", String(Math.max(1, Math.ceil(ms / 1_000))));
 }
 
-export function json(response: ServerResponse, status: number, body: unknown): void {
+function json(response: ServerResponse, status: number, body: unknown): void {
+  response.end(jsonWritten(response, status, body));
+}
+
+/**
+ * The connection ends with this answer. What is still coming of the body is not wanted, but is let run out for a
+ * while: an end right now would take the answer with it.
+ */
+function lastJson(request: IncomingMessage, response: ServerResponse, status: number, body: unknown): void {
+  response.setHeader("connection", "close");
+  response.write(jsonWritten(response, status, body));
+  const end = () => {
+    cancel();
+    response.end();
+  };
+  const cancel = later(LINGER_MS, end);
+  let pieces = 0;
+  request.on("data", () => {
+    pieces += 1;
+    if (pieces === LINGER_PIECES) end();
+  });
+  request.on("end", end);
+  request.on("close", end);
+}
+
+/** The head is written; the text is what is left. */
+function jsonWritten(response: ServerResponse, status: number, body: unknown): string {
   const text = JSON.stringify(body);
   response.writeHead(status, {
     "content-type": "application/json; charset=utf-8",
@@ -184,29 +209,11 @@ export function json(response: ServerResponse, status: number, body: unknown): v
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
   });
-  response.end(text);
+  return text;
 }
 
 const BEARER = /^Bearer +([!-~]+) *$/i;
 
 export function bearerOf(request: IncomingMessage): string | undefined {
   return BEARER.exec(request.headers.authorization ?? "")?.[1];
-}
-
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-/** Text that is no UTF-8, or no JSON, is told apart. */
-export function parseJson(bytes: Uint8Array): unknown {
-  let text: string;
-  try {
-    text = utf8.decode(bytes);
-  } catch {
-    throw new InvalidInputError("", "is not UTF-8");
-  }
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new InvalidInputError("", `is not JSON: ${why.slice(0, 200)}`);
-  }
 }

@@ -1,14 +1,20 @@
 /** A bound on everything that clients send, ask for and make wait. Pinned by tests; part of the documented contract. */
 export interface ServerLimits {
-  /** Of a request's body. */
+  /** Of a request's body, and in how many pieces it may come. */
   readonly bodyBytes: number;
+  readonly bodyPieces: number;
   /** In one `POST /v1/events`. */
   readonly eventsPerRequest: number;
   /** In one JSON-RPC batch. */
   readonly callsPerBatch: number;
-  /** Of a message that a WebSocket client sends, and of how many pieces it may be made. */
+  /** Of an answer to a list or a batch: the list is cut there and goes on with `next`, later calls are not run. */
+  readonly answerBytes: number;
+  /** The same for a WebSocket. */
+  readonly messageAnswerBytes: number;
+  /** Of a message that a WebSocket client sends, of how many frames it may be made, and in how many pieces come. */
   readonly messageBytes: number;
   readonly messageFragments: number;
+  readonly messagePieces: number;
   /** What may wait for a WebSocket client that reads slowly, before it is sent away. */
   readonly outgoingBytes: number;
   /** Calls of one WebSocket that are not answered yet. */
@@ -27,7 +33,7 @@ export interface ServerLimits {
   readonly refusalsBurst: number;
   /** Events that wait for their commit. */
   readonly eventsWaiting: number;
-  /** To send the head of a request, and to send all of it. */
+  /** To send the head of a request, and to send all of it; also how long the reading of an answer may stand still. */
   readonly headersMs: number;
   readonly requestMs: number;
   /** How long the end waits for requests that are under way. */
@@ -36,10 +42,14 @@ export interface ServerLimits {
 
 export const SERVER_LIMITS: ServerLimits = {
   bodyBytes: 1_048_576,
+  bodyPieces: 16_384,
   eventsPerRequest: 1_000,
   callsPerBatch: 100,
+  answerBytes: 8_388_608,
+  messageAnswerBytes: 262_144,
   messageBytes: 65_536,
   messageFragments: 64,
+  messagePieces: 1_024,
   outgoingBytes: 1_048_576,
   callsPerSocket: 64,
   sockets: 10_000,

@@ -16,6 +16,8 @@ export interface Runtime {
 export interface Context {
   readonly caller: Caller;
   readonly runtime: Runtime;
+  /** How large the answer should be at most. */
+  readonly bytesMax: number;
 }
 
 export interface Method {

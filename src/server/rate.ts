@@ -6,7 +6,7 @@ interface Bucket {
   at: number;
 }
 
-/** Beyond this many keys, those that are full again are forgotten. */
+/** Beyond this many keys, the one that was quiet for longest is forgotten: it starts with a full bucket again. */
 const KEYS_MAX = 10_000;
 
 export class RateLimit {
@@ -21,46 +21,35 @@ export class RateLimit {
     this.#burst = burst;
   }
 
-  /** Takes `cost`, or answers after how many milliseconds it could be taken. */
+  /**
+   * Takes `cost`, or answers after how many milliseconds it could be taken. What costs more than a full bucket has is
+   * taken from a full one, and paid off by what comes next.
+   */
   take(key: string, cost: number): number {
     const bucket = this.#bucket(key);
-    if (bucket.left >= cost) {
+    if (bucket.left >= Math.min(cost, this.#burst)) {
       bucket.left -= cost;
       return 0;
     }
     return this.#wait(bucket, cost);
   }
 
-  /** How long until `cost` could be taken; takes nothing. */
-  waitFor(key: string, cost: number): number {
-    const bucket = this.#bucket(key);
-    return bucket.left >= cost ? 0 : this.#wait(bucket, cost);
-  }
-
   #wait(bucket: Bucket, cost: number): number {
     return Math.ceil(((Math.min(cost, this.#burst) - bucket.left) * 1_000) / this.#perSecond);
   }
 
+  /** Those that were asked for last stand last. */
   #bucket(key: string): Bucket {
     const now = this.#clock.monotonic();
-    let bucket = this.#buckets.get(key);
-    if (bucket === undefined) {
-      if (this.#buckets.size >= KEYS_MAX) this.#forget(now);
-      bucket = { left: this.#burst, at: now };
-      this.#buckets.set(key, bucket);
-    } else {
-      bucket.left = this.#refilled(bucket, now);
-      bucket.at = now;
-    }
+    const known = this.#buckets.get(key);
+    const bucket = known === undefined ? { left: this.#burst, at: now } : this.#refilled(known, now);
+    if (known !== undefined) this.#buckets.delete(key);
+    else if (this.#buckets.size >= KEYS_MAX) this.#buckets.delete(this.#buckets.keys().next().value ?? "");
+    this.#buckets.set(key, bucket);
     return bucket;
   }
 
-  #refilled({ left, at }: Bucket, now: number): number {
-    return Math.min(this.#burst, left + ((now - at) * this.#perSecond) / 1_000);
-  }
-
-  #forget(now: number): void {
-    for (const [key, bucket] of this.#buckets)
-      if (this.#refilled(bucket, now) >= this.#burst) this.#buckets.delete(key);
+  #refilled({ left, at }: Bucket, now: number): Bucket {
+    return { left: Math.min(this.#burst, left + ((now - at) * this.#perSecond) / 1_000), at: now };
   }
 }

@@ -1,11 +1,11 @@
 /** The server: one Tidings, HTTP and WebSocket in front of it, and an orderly end. */
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { newTokenText } from "../access/tokens.js";
 import { type StoreError, UnreachableError } from "../domain/errors.js";
 import { isoTime } from "../domain/time.js";
 import { systemClock } from "../platform/clock.js";
-import { pause } from "../platform/timers.js";
+import { every, pause } from "../platform/timers.js";
 import { type OpenOptions, Tidings } from "../tidings.js";
 import { Access } from "./access.js";
 import { Dispatcher } from "./dispatcher.js";
@@ -16,7 +16,7 @@ import { Ingest } from "./ingest.js";
 import { SERVER_LIMITS, type ServerLimits } from "./limits.js";
 import { RateLimit } from "./rate.js";
 import { removeServerFile, writeServerFile } from "./server_file.js";
-import { Upgrade } from "./upgrade.js";
+import { readWithoutUpgrade, Upgrade, wantsWebSocket } from "./upgrade.js";
 
 export interface ServeOptions extends Omit<OpenOptions, "mode" | "onFailure"> {
   data: string;
@@ -37,6 +37,9 @@ export interface ServeOptions extends Omit<OpenOptions, "mode" | "onFailure"> {
 }
 
 const DEFAULT_PORT = 4747;
+/** From taking the file away to taking no more connections. */
+const GRACE_MS = 50;
+const HANG_UP_MS = 20;
 
 export class TidingsServer {
   readonly url: string;
@@ -49,6 +52,7 @@ export class TidingsServer {
   readonly #folder: string;
   readonly #limits: ServerLimits;
   readonly #state: { ready: boolean };
+  readonly #sockets: ReadonlySet<Socket>;
   #closing: Promise<void> | undefined;
 
   private constructor(parts: {
@@ -61,6 +65,7 @@ export class TidingsServer {
     folder: string;
     limits: ServerLimits;
     state: { ready: boolean };
+    sockets: ReadonlySet<Socket>;
   }) {
     this.url = parts.url;
     this.token = parts.token;
@@ -71,6 +76,7 @@ export class TidingsServer {
     this.#folder = parts.folder;
     this.#limits = parts.limits;
     this.#state = parts.state;
+    this.#sockets = parts.sockets;
   }
 
   /** Opens the folder as its one writer, listens, and says where in `server.json`. */
@@ -89,6 +95,11 @@ export class TidingsServer {
         headersTimeout: limits.headersMs,
         requestTimeout: limits.requestMs,
         connectionsCheckingInterval: Math.min(5_000, limits.headersMs),
+      });
+      const sockets = new Set<Socket>();
+      server.on("connection", (socket) => {
+        sockets.add(socket);
+        socket.on("close", () => sockets.delete(socket));
       });
       const bound = await listen(server, host, port);
       const state = { ready: true };
@@ -115,10 +126,15 @@ export class TidingsServer {
       const http = new Http(parts);
       const upgrade = new Upgrade(parts, http, hub, systemClock);
       server.on("request", (request, response) => void http.handle(request, response));
-      server.on("upgrade", (request, socket, head) => void upgrade.handle(request, socket, head));
+      server.on("upgrade", (request, socket, head) => {
+        if (wantsWebSocket(request)) void upgrade.handle(request, socket, head);
+        else readWithoutUpgrade(server, request, socket, head);
+      });
+      // A connection that could not be taken, for want of descriptors: those that are there go on.
+      server.on("error", onDefect);
       const url = `http://${hostInUrl(shownHost(host))}:${bound}`;
       writeServerFile(data, { url, token, pid: process.pid });
-      return new TidingsServer({ url, token, failed, tidings, server, hub, folder: data, limits, state });
+      return new TidingsServer({ url, token, failed, tidings, server, hub, folder: data, limits, state, sockets });
     } catch (error) {
       await tidings.close();
       throw error;
@@ -134,14 +150,23 @@ export class TidingsServer {
   async #drain(): Promise<void> {
     this.#state.ready = false;
     removeServerFile(this.#folder, this.token);
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#hub.close();
-    this.#server.closeIdleConnections();
+    // Whoever has just read the file still gets in: a connection that comes as the door closes would be reset.
+    await pause(GRACE_MS);
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const stopHangingUp = every(HANG_UP_MS, async () => this.#hangUp());
     const given_up = new AbortController();
     await Promise.race([closed, pause(this.#limits.drainMs, given_up.signal)]);
     given_up.abort();
+    stopHangingUp();
     this.#server.closeAllConnections();
     await this.#tidings.close();
+  }
+
+  /** Ends connections that are kept for a next request, and those that browsers open before they have a first one. */
+  #hangUp(): void {
+    this.#server.closeIdleConnections();
+    for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy();
   }
 }
 
@@ -171,6 +196,7 @@ function listenError(error: NodeJS.ErrnoException, host: string, port: number): 
       return new UnreachableError(`${where} may not be used by this user; choose a --port of 1024 or more`);
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
+    case "EAI_AGAIN":
       return new UnreachableError(`${hostInUrl(host)} is no address of this machine; see --host`);
     default:
       return error;

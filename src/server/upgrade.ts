@@ -1,10 +1,11 @@
 /** From an HTTP request to a WebSocket: who asks is known before anything is upgraded. */
-import { type IncomingMessage, STATUS_CODES } from "node:http";
+import { type IncomingMessage, type Server, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
-import { InvalidInputError, NotFoundError, OverloadedError, TidingsError } from "../domain/errors.js";
+import { InvalidInputError, OverloadedError, TidingsError } from "../domain/errors.js";
 import type { Clock } from "../platform/clock.js";
 import { Connection } from "./connection.js";
+import { pathOf } from "./gate.js";
 import { bearerOf, type Http, type HttpParts } from "./http.js";
 import type { Hub } from "./hub.js";
 import { httpStatusOf, publicReport } from "./wire.js";
@@ -31,6 +32,9 @@ export class Upgrade {
       perMessageDeflate: false,
       maxPayload: parts.limits.messageBytes,
       maxFragments: parts.limits.messageFragments,
+      maxBufferedChunks: parts.limits.messagePieces,
+      // A connection answers by itself, and counts what waits.
+      autoPong: false,
       handleProtocols: (offered) => (offered.has(PROTOCOL) ? PROTOCOL : false),
     });
   }
@@ -39,9 +43,9 @@ export class Upgrade {
     // A client that goes away while it is being looked at is nobody's failure.
     socket.on("error", () => socket.destroy());
     try {
-      const { gate, limits, dispatcher } = this.#parts;
-      gate.check(request.headers);
-      if ((request.url ?? "").split("?", 1)[0] !== "/ws") throw new NotFoundError("WebSocket at", request.url ?? "");
+      const { gate, limits, dispatcher, onDefect } = this.#parts;
+      gate.check(request);
+      if (pathOf(request) !== "/ws") throw new TidingsError("not_found", "the WebSocket is at /ws");
       const offered = protocolsOf(request);
       if (offered.length > 0 && !offered.includes(PROTOCOL))
         throw new InvalidInputError("sec-websocket-protocol", `must offer ${PROTOCOL}`);
@@ -52,13 +56,32 @@ export class Upgrade {
         throw new OverloadedError("no more connections are taken now", 1_000);
       if (socket.destroyed) return;
       this.#sockets.handleUpgrade(request, socket, head, (webSocket) => {
-        void this.#hub.add(new Connection(webSocket, caller, dispatcher, limits, this.#clock));
+        void this.#hub.add(new Connection(webSocket, caller, dispatcher, limits, this.#clock, onDefect));
       });
     } catch (error) {
       if (!(error instanceof TidingsError)) this.#parts.onDefect(error);
       refuse(socket, error);
     }
   }
+}
+
+export function wantsWebSocket(request: IncomingMessage): boolean {
+  return request.headers.upgrade?.toLowerCase() === "websocket";
+}
+
+const ABOUT_UPGRADE: ReadonlySet<string> = new Set(["connection", "upgrade", "http2-settings"]);
+
+/**
+ * What asks for another protocol, as clients that know HTTP/2 do, is taken as if it had asked for none. Node has given
+ * the connection away by then: the head of the request is put back without those lines, and read again.
+ */
+export function readWithoutUpgrade(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  const { method, url, httpVersion, rawHeaders } = request;
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (!ABOUT_UPGRADE.has(rawHeaders[at]?.toLowerCase() ?? "")) lines.push(`${rawHeaders[at]}: ${rawHeaders[at + 1]}`);
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), head]));
+  server.emit("connection", socket);
 }
 
 function protocolsOf(request: IncomingMessage): string[] {

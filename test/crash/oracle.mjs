@@ -1,6 +1,10 @@
 /**
  * What a folder's processes were heard to promise, over all their lives, and whether the folder keeps it. Nothing
- * here looks into the database: promises came through the library and are checked through the library.
+ * here looks into the database: promises are checked through the door by which they came, which is a *plane*:
+ *
+ * - `emit(event)`, `list(filter)`, `facts()`, as the library has them
+ * - `explain(ids)`: an explanation or a miss for each
+ * - `journal()`: every entry, from the oldest that there is
  */
 import { parseSubject } from "../../dist/domain/subject.js";
 import { isMiss } from "../../dist/index.js";
@@ -9,6 +13,7 @@ const SETTLED = new Set(["DELIVERED", "FAILED", "SUPPRESSED"]);
 const PAGE = 1_000;
 const EXPLAINED = 12;
 const RESENT = 25;
+const PROBLEMS_MAX = 50;
 
 export class Oracle {
   /** Answers by operation. @type {Record<string, number>} */
@@ -17,8 +22,8 @@ export class Oracle {
   problems = [];
   /** By the word that its payload carries: what was asked, and what was answered. */
   #tokens = new Map();
-  /** Asked for and not answered; after a kill, nobody knows whether they were stored. */
-  #open = new Set();
+  /** Asked for and not answered, and how often; after a kill, nobody knows whether they were stored. */
+  #open = new Map();
   /** The latest promise about each notification. */
   #notifications = new Map();
   #closedThreads = new Set();
@@ -26,7 +31,7 @@ export class Oracle {
   /** Dead letter to what it was redriven as. */
   #redriven = new Map();
   #backups = new Map();
-  /** Event ids in the order in which they were answered. */
+  /** Events in the order in which they were answered. */
   #events = [];
   #pruned = false;
 
@@ -38,16 +43,20 @@ export class Oracle {
     return this.#notifications.size;
   }
 
-  #problem(text) {
-    if (this.problems.length < 50) this.problems.push(text);
+  get pruned() {
+    return this.#pruned;
   }
 
-  /** One line of a worker. */
+  problem(text) {
+    if (this.problems.length < PROBLEMS_MAX) this.problems.push(text);
+  }
+
+  /** One line about a life: what it was asked for, what it answered, what it showed. */
   take(line) {
     switch (line.tell) {
       case "intent":
-        this.#tokens.set(line.token, { input: line.event });
-        this.#open.add(line.token);
+        if (!this.#tokens.has(line.token)) this.#tokens.set(line.token, { input: line.event });
+        this.#open.set(line.token, (this.#open.get(line.token) ?? 0) + 1);
         return;
       case "answer":
         this.#count(line);
@@ -60,7 +69,10 @@ export class Oracle {
         this.#backups.set(line.file, { promised: this.#events.length, answered: false, checked: false });
         return;
       case "problem":
-        this.#problem(`the worker's ${line.what} failed: ${line.name}: ${line.message}`);
+        this.problem(`the worker's ${line.what} failed: ${line.name}: ${line.message}`);
+        return;
+      case "shown":
+        this.#promise(line.told, line.seq);
     }
   }
 
@@ -80,18 +92,21 @@ export class Oracle {
     if (line.operation === "backup") this.#backups.get(line.file).answered = true;
   }
 
-  #takeEvent({ token, operation, event, seq, outcome }) {
+  /** However often and at whatever moment it is sent: one event, which was new once. */
+  #takeEvent({ token, event, seq, outcome }) {
     const known = this.#tokens.get(token);
-    this.#open.delete(token);
-    if (operation === "resend" && known.id !== undefined) {
-      if (outcome === "duplicate" && event === known.id) return;
-      // Retention forgets a producer's id with its event.
-      if (!this.#pruned)
-        this.#problem(`${token}, answered as ${known.id}, was sent again and answered ${outcome} ${event}`);
-    }
-    if (event !== undefined) {
+    const open = this.#open.get(token) ?? 0;
+    if (open > 1) this.#open.set(token, open - 1);
+    else this.#open.delete(token);
+    const before = known.id;
+    const isNew = event !== undefined && outcome !== "duplicate";
+    // Retention forgets a producer's id with its event.
+    if (before !== undefined && !this.#pruned && (event !== before || (isNew && known.wasNew)))
+      this.problem(`${token}, answered as ${before}, was sent again and answered ${outcome} ${event}`);
+    known.wasNew ||= isNew;
+    if (event !== undefined && event !== before) {
       known.id = event;
-      this.#events.push(event);
+      this.#events.push({ id: event, seq, token });
     }
     known.seq = seq;
   }
@@ -104,7 +119,7 @@ export class Oracle {
       return;
     }
     if (before.settled !== undefined && settled !== undefined && before.settled !== settled)
-      this.#problem(`notification ${id} was answered ${before.settled}, and later ${settled}`);
+      this.problem(`notification ${id} was answered ${before.settled}, and later ${settled}`);
     before.revision = Math.max(before.revision, revision);
     before.epoch = Math.max(before.epoch, epoch);
     before.count = Math.max(before.count, count);
@@ -112,50 +127,66 @@ export class Oracle {
     before.settled ??= settled;
   }
 
-  /** Reopened for writing: producers send again, the store goes on, and all that was ever promised is looked for. */
-  async examine(tidings, life) {
-    await this.#sendAgain(tidings);
-    const probe = `${life}.probe`;
-    this.take({ tell: "intent", token: probe });
-    const answer = await tidings.emit({ type: "load.inbox", source: "probe", payload: { token: probe } });
-    this.take({ tell: "answer", operation: "probe", token: probe, event: answer.id, seq: answer.seq, told: [] });
-    if (answer.outcome !== "accepted") this.#problem(`the store went on with an emit answered ${answer.outcome}`);
-    const { floor_seq } = await tidings.facts();
-    const journal = await this.#compareJournal(tidings, answer.seq, floor_seq);
-    await this.#compareLedger(tidings, journal, floor_seq);
-    await this.#explain(tidings);
+  /**
+   * Reopened for writing: producers send again, the store goes on, and all that was ever promised is looked for; the
+   * newest events, `explained` of them, each by its own id. `onEntry` sees the journal. Answers the whole ledger.
+   */
+  async examine(plane, { life, explained = EXPLAINED, onEntry = () => {} }) {
+    await this.#sendAgain(plane);
+    const token = `${life}.probe`;
+    const event = { type: "cli.probe", source: "probe", payload: { token } };
+    this.take({ tell: "intent", token });
+    const { id, seq, outcome } = await plane.emit(event);
+    this.take({ tell: "answer", operation: "probe", token, event: id, seq, outcome, told: [] });
+    if (outcome !== "accepted") this.problem(`the store went on with an emit answered ${outcome}`);
+    const { floor_seq } = await plane.facts();
+    const made = await this.#compareJournal(plane, { lastSeq: seq, floor: floor_seq, onEntry });
+    const views = await this.#compareLedger(plane, { made, floor: floor_seq });
+    await this.#explain(plane, explained, floor_seq);
+    return views;
   }
 
   /** What the dead processes had in hand, and some of what they had answered. */
-  async #sendAgain(tidings) {
-    const { floor_seq } = await tidings.facts();
+  async #sendAgain(plane) {
+    const { floor_seq } = await plane.facts();
     const withIds = [...this.#tokens].filter(([, known]) => known.input !== undefined);
     const unanswered = withIds.filter(([token]) => this.#open.has(token));
-    const answered = withIds.filter(([, known]) => known.id !== undefined).slice(-RESENT);
-    for (const [token, known] of [...unanswered, ...answered]) {
-      const { id, seq } = known;
-      const first = await tidings.emit(known.input);
-      const second = await tidings.emit(known.input);
-      if (second.outcome !== "duplicate" || second.id !== first.id)
-        this.#problem(`${token} was sent again twice and answered ${first.id}, then ${second.outcome} ${second.id}`);
-      if (id !== undefined && (first.outcome !== "duplicate" || first.id !== id)) {
-        if (!(this.#pruned && seq < floor_seq))
-          this.#problem(`${token} was answered as ${id}, and after the crash ${first.outcome} as ${first.id}`);
-      }
-      this.answers.sent_again = (this.answers.sent_again ?? 0) + 1;
-      known.id = first.id;
-      known.seq = first.seq;
-    }
+    const answered = withIds
+      .filter(([token, known]) => known.id !== undefined && !this.#open.has(token))
+      .slice(-RESENT);
+    const sent = [...unanswered, ...answered].map(([token, known]) =>
+      this.#sendOneAgain(plane, token, known, floor_seq),
+    );
+    await Promise.all(sent);
     this.#open.clear();
   }
 
-  async #compareJournal(tidings, lastSeq, floor) {
+  async #sendOneAgain(plane, token, known, floor) {
+    const { id, seq } = known;
+    const first = await plane.emit(known.input);
+    const second = await plane.emit(known.input);
+    if (second.outcome !== "duplicate" || second.id !== first.id)
+      this.problem(`${token} was sent again twice and answered ${first.id}, then ${second.outcome} ${second.id}`);
+    if (id !== undefined && (first.outcome !== "duplicate" || first.id !== id)) {
+      if (!(this.#pruned && seq < floor))
+        this.problem(`${token} was answered as ${id}, and after the crash ${first.outcome} as ${first.id}`);
+    }
+    this.answers.sent_again = (this.answers.sent_again ?? 0) + 1;
+    if (first.id !== id) this.#events.push({ id: first.id, seq: first.seq, token });
+    known.id = first.id;
+    known.seq = first.seq;
+    known.wasNew = true;
+  }
+
+  /** Answers how often a notification was made or merged, where the whole journal is there to tell. */
+  async #compareJournal(plane, { lastSeq, floor, onEntry }) {
     const found = new Map();
     const closed = new Set();
     const observations = new Set();
     const redriven = new Set();
     let made = 0;
-    for await (const entry of tidings.watch({ after: 0 })) {
+    for await (const entry of plane.journal()) {
+      onEntry(entry);
       if (entry.type === "event") this.#found(entry, found);
       if (entry.type === "thread" && entry.state === "closed") closed.add(entry.thread_id);
       if (entry.type === "observation")
@@ -164,41 +195,43 @@ export class Oracle {
         if (command === "create" || command === "merge") made += 1;
         const of = notification?.redrive_of ?? null;
         if (of === null) continue;
-        if (redriven.has(of)) this.#problem(`the dead letter ${of} was redriven twice`);
+        if (redriven.has(of)) this.problem(`the dead letter ${of} was redriven twice`);
         redriven.add(of);
       }
       if (entry.seq >= lastSeq) break;
     }
     for (const [token, known] of this.#tokens) {
       if (known.seq === undefined || found.has(token) || (this.#pruned && known.seq < floor)) continue;
-      this.#problem(`the event ${known.id ?? token} was answered with seq ${known.seq} and is not in the journal`);
+      this.problem(`the event ${known.id ?? token} was answered with seq ${known.seq} and is not in the journal`);
     }
-    if (this.#pruned) return { made: undefined };
+    if (this.#pruned) return undefined;
     for (const thread of this.#closedThreads)
-      if (!closed.has(thread)) this.#problem(`the thread ${thread} was answered closed and is not`);
+      if (!closed.has(thread)) this.problem(`the thread ${thread} was answered closed and is not`);
     for (const one of this.#observations)
-      if (!observations.has(one)) this.#problem(`the observation ${one} was answered and is not in the journal`);
+      if (!observations.has(one)) this.problem(`the observation ${one} was answered and is not in the journal`);
     for (const of of this.#redriven.keys())
-      if (!redriven.has(of)) this.#problem(`the redrive of ${of} was answered and is not in the journal`);
-    return { made };
+      if (!redriven.has(of)) this.problem(`the redrive of ${of} was answered and is not in the journal`);
+    return made;
   }
 
   #found({ seq, event }, found) {
     const { token } = event.payload;
     const known = this.#tokens.get(token);
-    if (known === undefined) return this.#problem(`the event ${event.id} at seq ${seq} was never asked for`);
-    if (found.has(token)) this.#problem(`${token} is in the journal twice: ${found.get(token)} and ${event.id}`);
+    if (known === undefined) return this.problem(`the event ${event.id} at seq ${seq} was never asked for`);
+    if (found.has(token)) this.problem(`${token} is in the journal twice: ${found.get(token)} and ${event.id}`);
     found.set(token, event.id);
     if (known.seq === undefined) return;
     if (known.seq !== seq || (known.id !== undefined && known.id !== event.id))
-      this.#problem(`${token} was answered as ${known.id} at ${known.seq} and is ${event.id} at ${seq}`);
+      this.problem(`${token} was answered as ${known.id} at ${known.seq} and is ${event.id} at ${seq}`);
   }
 
-  async #compareLedger(tidings, { made }, floor) {
+  async #compareLedger(plane, { made, floor }) {
+    // As it was promised up to now: what is shown while the list is read may be newer than the list.
+    const promises = [...this.#notifications].map(([id, promised]) => [id, { ...promised }]);
     const views = new Map();
     let counted = 0;
     for (let after; ; ) {
-      const page = await tidings.list({ limit: PAGE, ...(after === undefined ? {} : { after }) });
+      const page = await plane.list({ limit: PAGE, ...(after === undefined ? {} : { after }) });
       for (const view of page.notifications) {
         views.set(view.id, view);
         counted += view.count;
@@ -206,42 +239,53 @@ export class Oracle {
       if (page.next === null) break;
       after = page.next;
     }
-    for (const [id, promised] of this.#notifications) {
+    for (const [id, promised] of promises) {
       const view = views.get(id);
       const mayBeGone = this.#pruned && promised.seq < floor && promised.settled !== "FAILED";
-      if (view === undefined && !mayBeGone) this.#problem(`the notification ${id} was answered and is not there`);
+      if (view === undefined && !mayBeGone) this.problem(`the notification ${id} was answered and is not there`);
       if (view !== undefined) this.#keeps(view, promised);
     }
     if (made !== undefined && counted !== made)
-      this.#problem(`the journal made and merged ${made} times, the notifications count ${counted}`);
+      this.problem(`the journal made and merged ${made} times, the notifications count ${counted}`);
     for (const [of, as] of this.#redriven)
-      if (views.get(as)?.redrive_of !== of && !this.#pruned) this.#problem(`${as} does not say that it redrives ${of}`);
+      if (views.get(as)?.redrive_of !== of && !this.#pruned) this.problem(`${as} does not say that it redrives ${of}`);
+    return views;
   }
 
   #keeps(view, { settled, revision, epoch, count }) {
     const { id, state } = view;
-    if (settled !== undefined && state !== settled) this.#problem(`${id} was answered ${settled} and is ${state}`);
-    if (view.revision < revision)
-      this.#problem(`${id} was answered at revision ${revision} and is at ${view.revision}`);
-    if (view.lease_epoch < epoch) this.#problem(`${id} was answered at epoch ${epoch} and is at ${view.lease_epoch}`);
-    if (view.count < count) this.#problem(`${id} was answered with count ${count} and has ${view.count}`);
+    if (settled !== undefined && state !== settled) this.problem(`${id} was answered ${settled} and is ${state}`);
+    if (view.revision < revision) this.problem(`${id} was answered at revision ${revision} and is at ${view.revision}`);
+    if (view.lease_epoch < epoch) this.problem(`${id} was answered at epoch ${epoch} and is at ${view.lease_epoch}`);
+    if (view.count < count) this.problem(`${id} was answered with count ${count} and has ${view.count}`);
   }
 
-  /** The newest of what was promised, each by its own id. */
-  async #explain(tidings) {
-    if (this.#pruned) return;
-    const ids = [...this.#events.slice(-EXPLAINED), ...[...this.#notifications.keys()].slice(-EXPLAINED)];
-    for (const id of ids) {
-      const explanation = await tidings.explain(id);
-      if (isMiss(explanation)) this.#problem(`${id} was answered and cannot be explained: ${explanation.message}`);
+  /** Of what was promised the newest, each by its own id. */
+  async #explain(plane, explained, floor) {
+    const isKept = ({ seq }) => !this.#pruned || seq >= floor;
+    const events = this.#events.slice(-explained).filter(isKept);
+    for (const [index, explanation] of (await plane.explain(events.map(({ id }) => id))).entries()) {
+      const { id, token } = events[index];
+      if (isMiss(explanation)) this.problem(`${id} was answered and cannot be explained: ${explanation.message}`);
+      else if (explanation.event?.payload.token !== token)
+        this.problem(`${id} was answered to ${token} and is another`);
     }
+    const notifications = [...this.#notifications].slice(-EXPLAINED).filter(([, promised]) => isKept(promised));
+    const ids = notifications.map(([id]) => id);
+    for (const [index, explanation] of (await plane.explain(ids)).entries())
+      if (isMiss(explanation))
+        this.problem(`${ids[index]} was answered and cannot be explained: ${explanation.message}`);
   }
 
   /** Backups made since the last time, with what each must hold: everything answered before it was begun. */
   takeBackups() {
     const fresh = [...this.#backups].filter(([, backup]) => !backup.checked);
     for (const [, backup] of fresh) backup.checked = true;
-    return fresh.map(([file, { answered, promised }]) => ({ file, answered, events: this.#events.slice(0, promised) }));
+    return fresh.map(([file, { answered, promised }]) => ({
+      file,
+      answered,
+      events: this.#events.slice(0, promised).map(({ id }) => id),
+    }));
   }
 }
 

@@ -7,13 +7,13 @@
 import { writeSync } from "node:fs";
 import { join } from "node:path";
 import { ConflictError, isMiss, Tidings } from "../../dist/index.js";
-import { POLICY, ROUTES, SUBSCRIBERS, told, USERS } from "./load.mjs";
+import { newEvent, newNotify, pool, told, USERS, wordsOf } from "./load.mjs";
 import { randomFrom } from "./random.mjs";
+import { POLICY, SUBSCRIBERS, TYPES } from "./setup.mjs";
 
 const { folder, seed, life, callers, also } = JSON.parse(process.argv[2]);
 const random = randomFrom(seed);
 const REPORT_FD = 3;
-const POOL_MAX = 300;
 
 // Whoever started this life is gone: so is the reason for it.
 process.stdin.on("end", () => process.exit(0)).resume();
@@ -29,27 +29,14 @@ function report(line) {
   }
 }
 
-/** The newest of something, bounded; one is taken out or looked at. */
-function pool() {
-  const items = [];
-  return {
-    add(item) {
-      items.push(item);
-      if (items.length > POOL_MAX) items.shift();
-    },
-    look: () => (items.length === 0 ? undefined : random.pick(items)),
-    take: () => (items.length === 0 ? undefined : items.splice(random.between(0, items.length - 1), 1)[0]),
-  };
-}
-
-const shown = pool();
-const held = pool();
-const known = pool();
-const leases = pool();
-const sent = pool();
-const dead = pool();
+const shown = pool(random);
+const held = pool(random);
+const known = pool(random);
+const leases = pool(random);
+const sent = pool(random);
+const dead = pool(random);
 const threads = new Map(USERS.map((user) => [user, { number: 0, started: false, closed: [] }]));
-let tokens = 0;
+const nextToken = wordsOf(life);
 
 report({ tell: "ready" });
 const tidings = await Tidings.open({
@@ -67,23 +54,7 @@ function threadOf(user) {
   return `${user}-${life}-${number}`;
 }
 
-function newEvent() {
-  tokens += 1;
-  const token = `${life}.${tokens}`;
-  const user_id = random.pick(USERS);
-  const event = {
-    type: `load.${random.pick(ROUTES)}`,
-    source: random.pick(["ci", "hooks", "agent", "budget"]),
-    severity: random.pick(["debug", "info", "warning", "error", "critical"]),
-    user_id,
-    payload: { token, message: `word ${random.between(1, 4)}`, pad: "x".repeat(random.between(0, 400)) },
-  };
-  if (random.chance(0.5)) event.thread_id = threadOf(user_id);
-  if (random.chance(0.4)) event.dedupe_key = `key-${random.between(1, 8)}`;
-  if (random.chance(0.3)) event.subject = `h_${random.between(1, 5)}#gen-${random.between(1, 3)}`;
-  if (random.chance(0.4)) event.id = `p-${token}`;
-  return { token, event };
-}
+const nextEvent = () => newEvent(random, { token: nextToken(), types: TYPES, threadOf });
 
 function learn(view) {
   known.add({ id: view.id });
@@ -118,13 +89,13 @@ const itemsOf = (...items) => items.filter((item) => item !== undefined);
 
 const OPERATIONS = {
   async emit() {
-    const { token, event } = newEvent();
+    const { token, event } = nextEvent();
     intend(token, event);
     answeredEmit("emit", token, await tidings.emit(event));
     if (event.id !== undefined) sent.add({ token, event });
   },
   async emitMany() {
-    const events = Array.from({ length: random.between(2, 20) }, newEvent);
+    const events = Array.from({ length: random.between(2, 20) }, nextEvent);
     for (const { token, event } of events) intend(token, event);
     const answers = await tidings.emitMany(events.map(({ event }) => event));
     for (const [index, answer] of answers.entries()) {
@@ -136,23 +107,12 @@ const OPERATIONS = {
   async resend() {
     const before = sent.look();
     if (before === undefined) return OPERATIONS.emit();
+    intend(before.token, before.event);
     answeredEmit("resend", before.token, await tidings.emit(before.event));
   },
   async notify() {
-    tokens += 1;
-    const token = `${life}.${tokens}`;
-    const user_id = random.pick(USERS);
-    const input = {
-      content: `told ${random.between(1, 4)}`,
-      data: { token },
-      user_id,
-      target: random.pick(["user", "agent"]),
-      handler: random.pick(["system", "agent"]),
-      severity: random.pick(["info", "error"]),
-    };
-    if (random.chance(0.5)) input.thread_id = threadOf(user_id);
-    if (random.chance(0.4))
-      Object.assign(input, { dedupe_key: `key-${random.between(1, 8)}`, dedupe_window_ms: 60_000 });
+    const token = nextToken();
+    const input = newNotify(random, { token, threadOf });
     report({ tell: "intent", token });
     const { id, seq, state, channel } = await tidings.notify(input);
     // A notify answers no revision or epoch: 0 promises nothing of them.

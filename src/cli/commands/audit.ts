@@ -14,6 +14,7 @@ export const audit = defineCommand({
   ],
   options: {},
   examples: ["tidings audit", "tidings audit --json"],
+  folderOnly: true,
   async run({ words, settings, output }) {
     noWords(words);
     const progress = output.progress();

@@ -15,6 +15,7 @@ export const backup = defineCommand({
   ],
   options: {},
   examples: ["tidings backup ~/tidings-monday.db"],
+  folderOnly: true,
   async run({ words, settings, output }) {
     const file = resolve(oneWord(words, "FILE"));
     const progress = output.progress();

@@ -29,7 +29,7 @@ export const deadList = defineCommand({
   async run({ values, words, settings, output }) {
     noWords(words);
     const { user, limit = LIMIT, after } = values;
-    const page = await withPlane(settings, "read", (tidings) =>
+    const page = await withPlane({ settings, output }, "read", (tidings) =>
       tidings.list({ state: "FAILED", user_id: user, limit, after }),
     );
     if (output.json) {

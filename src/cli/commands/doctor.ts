@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { StoreError } from "../../domain/errors.js";
+import { StoreError, TidingsError } from "../../domain/errors.js";
 import { systemClock } from "../../platform/clock.js";
 import type { StoreFacts } from "../../store/contract.js";
 import { noWords } from "../arguments.js";
@@ -8,6 +8,7 @@ import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
 import type { Output, Style } from "../output.js";
 import { withTidings } from "../plane.js";
+import { runningServer } from "../running.js";
 import type { Settings } from "../settings.js";
 import { counted, oneLine, pad, size } from "../text.js";
 import { VERSION } from "../version.js";
@@ -19,6 +20,8 @@ const PRIVATE_FOLDER = 0o700;
 const PRIVATE_FILE = 0o600;
 const DATABASE = "tidings.db";
 const WRITER_PID = "writer.pid";
+/** What their names begin with. */
+const PRIVATE_FILES = [DATABASE, "writer.", "server.json"];
 
 interface Check {
   name: string;
@@ -31,11 +34,12 @@ export const doctor = defineCommand({
   summary: "check the installation and the data folder",
   usage: "[options]",
   about: [
-    "Versions, durability, permissions, free space, and who is the writer. Exit code 1 if something is wrong; a " +
+    "Versions, durability, permissions, free space, who is the writer, and whether a server runs. Exit code 1 if something is wrong; a " +
       "warning alone is no failure. `tidings audit` checks what is in the folder.",
   ],
   options: {},
   examples: ["tidings doctor", "tidings doctor --json"],
+  folderOnly: true,
   async run({ words, settings, output }) {
     noWords(words);
     const data = resolve(settings.data);
@@ -45,6 +49,7 @@ export const doctor = defineCommand({
       nodeCheck(),
       { name: "tidings", level: "ok", detail: VERSION },
       ...storeChecks(store),
+      await serverCheck(settings.data),
       ...permissionChecks(data),
       spaceCheck(space),
     ];
@@ -152,6 +157,17 @@ function storeChecks(store: Inside): Check[] {
   ];
 }
 
+/** One that does not answer is in the way of every command. */
+async function serverCheck(data: string): Promise<Check> {
+  try {
+    const running = await runningServer(data);
+    return { name: "server", level: "ok", detail: running === undefined ? "none runs" : `runs at ${running.url}` };
+  } catch (error) {
+    if (error instanceof TidingsError) return { name: "server", level: "problem", detail: error.message };
+    throw error;
+  }
+}
+
 const CLOCK_AHEAD_MS = 60_000;
 
 /** The journal's time never goes back: one entry under a wrong clock delays every deadline after it. */
@@ -165,7 +181,7 @@ function clockCheck(lastAtMs: number): Check {
 function permissionChecks(data: string): Check[] {
   if (process.platform === "win32") return [];
   try {
-    const files = readdirSync(data).filter((name) => name.startsWith(DATABASE) || name.startsWith("writer."));
+    const files = readdirSync(data).filter((name) => PRIVATE_FILES.some((prefix) => name.startsWith(prefix)));
     const wrong = [
       ...wrongMode(data, ".", PRIVATE_FOLDER),
       ...files.flatMap((name) => wrongMode(join(data, name), name, PRIVATE_FILE)),

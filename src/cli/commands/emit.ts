@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import type { Plane } from "../../client/remote.js";
-import { InvalidInputError, StoreError } from "../../domain/errors.js";
+import { InvalidInputError, TidingsError } from "../../domain/errors.js";
 import type { EventInput } from "../../domain/event.js";
 import { SEVERITIES } from "../../domain/severity.js";
 import type { EmitAnswer, EmitOutcome } from "../../tidings.js";
@@ -62,7 +62,7 @@ export const emit = defineCommand({
 
 async function emitOne({ values, settings, output }: Call<typeof options>, type: string): Promise<ExitCode> {
   const { message, payload } = values;
-  const answer = await withPlane(settings, "write", (tidings) =>
+  const answer = await withPlane({ settings, output }, "write", (tidings) =>
     tidings.emit({
       type,
       source: values.source ?? DEFAULT_SOURCE,
@@ -117,18 +117,21 @@ async function emitMany(call: Call<typeof options>, file: string): Promise<ExitC
   const tally: Tally = { accepted: 0, duplicate: 0, unmatched: 0, refused: 0 };
   const progress = output.progress();
   const taken = () => tally.accepted + tally.duplicate + tally.unmatched;
+  const slices = slicesOf(file);
+  // Kept until it is answered: another plane may have to take it.
+  let slice: Line[] | undefined;
   try {
-    await withPlane(settings, "write", async (tidings) => {
-      for await (const lines of linesOf(chunksOf(file))) {
-        for (let start = 0; start < lines.length; start += SLICE) {
-          const slice = lines.slice(start, start + SLICE);
-          await emitSlice(tidings, slice, defaults, tally, output);
-          progress.show(`${counted(taken(), "event")} taken in, ${tally.refused} refused`);
-        }
+    await withPlane({ settings, output }, "write", async (tidings) => {
+      for (;;) {
+        slice ??= (await slices.next()).value ?? undefined;
+        if (slice === undefined) return;
+        await emitSlice(tidings, slice, defaults, tally, output);
+        slice = undefined;
+        progress.show(`${counted(taken(), "event")} taken in, ${tally.refused} refused`);
       }
     });
   } catch (error) {
-    if (error instanceof StoreError && taken() > 0)
+    if (error instanceof TidingsError && taken() > 0)
       output.remark(`tidings: ${counted(taken(), "event")} had been answered, and are stored, before this happened`);
     throw error;
   } finally {
@@ -182,6 +185,11 @@ function eventOf(line: Line, defaults: Partial<EventInput>): EventInput | Invali
   if (typeof value !== "object" || value === null || Array.isArray(value))
     return new InvalidInputError("", "must be a JSON object, one event a line");
   return { ...defaults, ...value } as EventInput;
+}
+
+async function* slicesOf(file: string): AsyncGenerator<Line[], undefined> {
+  for await (const lines of linesOf(chunksOf(file)))
+    for (let start = 0; start < lines.length; start += SLICE) yield lines.slice(start, start + SLICE);
 }
 
 async function* chunksOf(file: string): AsyncGenerator<Uint8Array> {

@@ -21,7 +21,7 @@ export const explain = defineCommand({
   async run({ values, words, settings, output }) {
     const id = oneWord(words, "ID");
     const { user } = values;
-    const answer = await withPlane(settings, "read", (tidings) =>
+    const answer = await withPlane({ settings, output }, "read", (tidings) =>
       (user === undefined ? tidings : tidings.as(user)).explain(id),
     );
     if (output.json) await output.value(answer);

@@ -7,7 +7,7 @@ import type { ListAnswer } from "../../tidings.js";
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
-import { withPlane } from "../plane.js";
+import { ownUser, withPlane } from "../plane.js";
 import { PROGRAM } from "../program.js";
 import { shellWord } from "../settings.js";
 import { showCard } from "../show.js";
@@ -24,7 +24,12 @@ export const inbox = defineCommand({
       "is unread until it is clicked or dismissed. With --json: {notifications, next}; `next` goes into --after.",
   ],
   options: {
-    user: { kind: "text", value: "USER", summary: "whose", preset: LOCAL_USER },
+    user: {
+      kind: "text",
+      value: "USER",
+      summary: "whose",
+      preset: `the token's user with --server, else ${LOCAL_USER}`,
+    },
     all: { kind: "flag", summary: "everything that was ever shown, also what was read" },
     limit: {
       kind: "integer",
@@ -39,13 +44,17 @@ export const inbox = defineCommand({
   examples: ["tidings inbox", "tidings inbox --user ada --all --limit 20"],
   async run({ values, words, settings, output }) {
     noWords(words);
-    const { user = LOCAL_USER, all, limit = LIMIT, after } = values;
-    const { page, unread } = await withPlane(settings, "read", async (tidings) => ({
-      page: all
-        ? await everShown(tidings, user, limit, after)
-        : await tidings.list({ user_id: user, unread: true, limit, after }),
-      unread: await tidings.counts(user),
-    }));
+    const { all, limit = LIMIT, after } = values;
+    const { user, page, unread } = await withPlane({ settings, output }, "read", async (tidings) => {
+      const whose = values.user ?? (await ownUser(tidings));
+      return {
+        user: whose,
+        page: all
+          ? await everShown(tidings, whose, limit, after)
+          : await tidings.list({ user_id: whose, unread: true, limit, after }),
+        unread: await tidings.counts(whose),
+      };
+    });
     if (output.json) {
       await output.value(page);
       return EXIT.ok;

@@ -37,7 +37,7 @@ export const ledger = defineCommand({
     const { user, thread, channel, state, after } = values;
     const limit = values.limit ?? (output.json || values["all-pages"] ? Number.POSITIVE_INFINITY : LIMIT);
     const filter: ListInput = { user_id: user, thread_id: thread, channel, state, after };
-    return withReadingPlane(settings, async (tidings) => {
+    return withReadingPlane({ settings, output }, async (tidings) => {
       let table: Table | undefined;
       for await (const { notifications, next } of pages(tidings, filter, limit)) {
         if (output.json) {

@@ -52,7 +52,7 @@ export const notify = defineCommand({
   ],
   async run({ values, words, settings, output }) {
     const content = values.content !== undefined && words.length === 0 ? values.content : oneWord(words, "CONTENT");
-    const answer = await withPlane(settings, "write", (tidings) =>
+    const answer = await withPlane({ settings, output }, "write", (tidings) =>
       tidings.notify({
         content,
         severity: values.severity,

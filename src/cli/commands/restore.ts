@@ -14,6 +14,7 @@ export const restore = defineCommand({
   ],
   options: { replace: { kind: "flag", summary: "also if the folder holds a database" } },
   examples: ["tidings restore ~/tidings-monday.db --data restored", "tidings restore ~/tidings-monday.db --replace"],
+  folderOnly: true,
   async run({ values, words, settings, output }) {
     const file = resolve(oneWord(words, "FILE"));
     const progress = output.progress();

@@ -1,26 +1,32 @@
-import { once } from "node:events";
+import { resolve } from "node:path";
 import { StoreError } from "../../domain/errors.js";
-import { TidingsServer } from "../../server/server.js";
+import { later } from "../../platform/timers.js";
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT, exitCodeOf, UsageError } from "../exit.js";
+import { PROGRAM } from "../program.js";
 import { runningServer } from "../running.js";
+import { oneLine } from "../text.js";
 import { VERSION } from "../version.js";
 
 const DEFAULT_PORT = 4747;
 const DEFAULT_HOST = "127.0.0.1";
+/** After so long, whoever ended it is told why it is still there. */
+const PATIENCE_MS = 1_000;
 
 export const serve = defineCommand({
   name: "serve",
   summary: "run the server: HTTP in, WebSocket out",
   usage: "[--port PORT] [--host ADDRESS] [options]",
   about: [
-    "It prints an address with a token when it is ready, and writes both into `server.json` in the data folder, for " +
-      "its owner alone: the other commands find it there and go through it. The token is admin's and new with every " +
-      "start; `tidings token create` makes lasting ones with fewer rights.",
-    "SIGTERM or SIGINT (Ctrl-C) ends it in order: what was accepted is committed, and the exit code is 0.",
-    "It listens on this machine only unless --host says otherwise. A request must name the server by its own address, " +
-      "by localhost, or by a name of --allow-host; a web page from elsewhere is refused unless --allow-origin has it.",
+    "When it is ready it prints its address with a token, and writes both into `server.json` in the data folder, " +
+      "readable by its owner alone: the other commands find it there and go through it. That token may do everything " +
+      "and is new with every start, unless TIDINGS_TOKEN has one; `tidings token create` makes lasting ones that may " +
+      "do less.",
+    "SIGTERM or SIGINT (Ctrl-C) ends it in order: what is under way is answered, what was accepted is committed, and " +
+      "the exit code is 0.",
+    "It listens on this machine only, unless --host says otherwise. A request must name the server by its own address, " +
+      "by localhost, or by a name of --allow-host. A web page from elsewhere is refused, unless --allow-origin has it.",
   ],
   options: {
     port: {
@@ -28,32 +34,69 @@ export const serve = defineCommand({
       value: "PORT",
       min: 0,
       max: 65_535,
-      summary: "0 picks a free one",
+      summary: "the port to listen on; 0 picks a free one",
       preset: String(DEFAULT_PORT),
       env: "TIDINGS_PORT",
     },
-    host: { kind: "text", value: "ADDRESS", summary: "where to listen", preset: DEFAULT_HOST, env: "TIDINGS_HOST" },
-    "allow-host": { kind: "text", value: "NAMES", summary: "further names of this server, for a proxy; by comma" },
-    "allow-origin": { kind: "text", value: "ORIGINS", summary: "web pages from elsewhere that may use it; by comma" },
-    "events-per-second": { kind: "integer", value: "N", min: 1, summary: "at most, of one token", preset: "10000" },
-    "ping-ms": { kind: "integer", value: "N", min: 10, summary: "how often quiet clients are asked", preset: "30000" },
-    "pong-ms": { kind: "integer", value: "N", min: 10, summary: "how long they may take to answer", preset: "10000" },
+    host: {
+      kind: "text",
+      value: "ADDRESS",
+      summary: "the address to listen on",
+      preset: DEFAULT_HOST,
+      env: "TIDINGS_HOST",
+    },
+    "allow-host": {
+      kind: "text",
+      value: "NAMES",
+      summary: "further names of this server, as a proxy in front has them; separated by commas",
+    },
+    "allow-origin": {
+      kind: "text",
+      value: "ORIGINS",
+      summary: "web pages from elsewhere that may use it, like https://app.example.com; separated by commas",
+    },
+    "events-per-second": {
+      kind: "integer",
+      value: "N",
+      min: 1,
+      summary: "how many events and calls a second one token may send",
+      preset: "10000",
+    },
+    "ping-ms": {
+      kind: "integer",
+      value: "N",
+      min: 10,
+      summary: "how often a quiet WebSocket client is asked whether it is there",
+      preset: "30000",
+    },
+    "pong-ms": {
+      kind: "integer",
+      value: "N",
+      min: 10,
+      summary: "how long it may take to say so",
+      preset: "10000",
+    },
   },
   examples: ["tidings serve", "tidings serve --port 0 --data /var/lib/tidings"],
+  folderOnly: true,
   async run({ values, words, settings, output }) {
     noWords(words);
     const { data, policy, waitMs, bytesMax } = settings;
-    await refuseSecond(data);
     const env = process.env;
-    const port = values.port ?? portOf(env["TIDINGS_PORT"]);
+    const host = hostOf(values.host ?? (env["TIDINGS_HOST"] || DEFAULT_HOST));
+    const port = values.port ?? portOf(env["TIDINGS_PORT"]) ?? DEFAULT_PORT;
+    const token = tokenOf(env["TIDINGS_TOKEN"]);
     const rate = values["events-per-second"];
+    await refuseSecond(data);
+    // Loaded here, since it takes as long as everything else together, and no other command needs it.
+    const { TidingsServer } = await import("../../server/server.js");
     const server = await TidingsServer.start({
       data,
       policy,
       wait_ms: waitMs,
       version: VERSION,
-      host: values.host ?? (env["TIDINGS_HOST"] || DEFAULT_HOST),
-      port: port ?? DEFAULT_PORT,
+      host,
+      port,
       allow_hosts: listed(values["allow-host"]),
       allow_origins: listed(values["allow-origin"]),
       limits: {
@@ -62,20 +105,34 @@ export const serve = defineCommand({
         ...(values["pong-ms"] === undefined ? {} : { pongMs: values["pong-ms"] }),
       },
       ...(bytesMax === undefined ? {} : { bytes_max: bytesMax }),
-      ...(env["TIDINGS_TOKEN"] ? { token: env["TIDINGS_TOKEN"] } : {}),
+      ...(token === undefined ? {} : { token }),
       onDefect: (error) => output.remark(`tidings: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
     });
     // Asked for before the ready line, which whoever waits for it may answer with a signal at once.
-    const stopped = Promise.race([once(process, "SIGTERM"), once(process, "SIGINT")]);
-    const { url, token } = server;
-    if (output.json) await output.value({ ready: { url, token, pid: process.pid } });
-    else await output.line(`Tidings is ready: ${url}/#token=${token}`);
-    const end = await Promise.race([stopped.then(() => undefined), server.failed]);
+    const stopped = stopSignal();
+    const { url } = server;
+    if (output.json) await output.value({ ready: { url, token: server.token, pid: process.pid } });
+    else await output.line(`Tidings is ready: ${url}/#token=${server.token}`);
+    if (output.terminal) {
+      const emit = `${PROGRAM} emit cli.hello.world --message "It works"${settings.dataFlag}`;
+      await output.line(output.style("gray", `Its data is in ${oneLine(resolve(data))}. Ctrl-C ends it.`));
+      await output.line(output.style("gray", `Try it from another terminal in this folder:  ${emit}`));
+    }
+    const end = await Promise.race([stopped, server.failed]);
     if (end !== undefined) output.remark(`tidings: ${end.message}`);
+    const told = later(PATIENCE_MS, () => output.remark("tidings: waiting for requests that are under way"));
     await server.close();
+    told();
     return end === undefined ? EXIT.ok : exitCodeOf(end);
   },
 });
+
+/** Resolves at the first one. Those that follow change nothing: npm passes Ctrl-C on to whom the terminal told already. */
+function stopSignal(): Promise<undefined> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve(undefined));
+  });
+}
 
 /** At once, where the other one answers; where it does not, the writer's lock decides. */
 async function refuseSecond(data: string): Promise<void> {
@@ -85,6 +142,23 @@ async function refuseSecond(data: string): Promise<void> {
       "store_busy",
       `${data} is in use: its server runs at ${running.url}. Use that one, or end it.`,
     );
+}
+
+/** An empty one would mean every address, to the network of this machine too. */
+function hostOf(text: string): string {
+  if (text.trim() === "") throw new UsageError("--host: must be an address, like 127.0.0.1", "--host");
+  return text;
+}
+
+/** In letters that fit a header, a subprotocol and a fragment; long enough not to be found by trying. */
+function tokenOf(text: string | undefined): string | undefined {
+  if (text === undefined || text === "") return undefined;
+  if (!/^[\w.~-]{16,200}$/.test(text))
+    throw new UsageError(
+      "TIDINGS_TOKEN: must be 16 to 200 letters, digits, `-`, `_`, `.` or `~`: it is to be the server's own token",
+      "TIDINGS_TOKEN",
+    );
+  return text;
 }
 
 function portOf(text: string | undefined): number | undefined {

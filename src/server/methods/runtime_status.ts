@@ -4,11 +4,12 @@ import { defineMethod } from "../method.js";
 export const runtimeStatus = defineMethod({
   name: "runtime/status",
   scope: "read",
-  summary: "What runs, and since when; admin's token is told more.",
+  summary: "What runs, since when, and whose token it is; admin's token is told more.",
   params: z.strictObject({}),
   async run(_params, { caller, runtime }) {
     const { version, started_at, tidings } = runtime;
-    const status = { status: "running", version, started_at, journal_id: tidings.journal_id };
+    const { user_id } = caller;
+    const status = { status: "running", version, started_at, journal_id: tidings.journal_id, user_id };
     if (!caller.admin) return status;
     const { last_seq, floor_seq, bytes } = await tidings.facts();
     return { ...status, pid: process.pid, connections: runtime.connections(), last_seq, floor_seq, bytes };

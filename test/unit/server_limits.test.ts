@@ -1,0 +1,132 @@
+/** The bounds of a server that only show after a while, or in great numbers: the same server with smaller ones. */
+import { describe, expect, it, onTestFinished } from "vitest";
+import { userId } from "../../src/domain/ids.js";
+import { systemClock } from "../../src/platform/clock.js";
+import { Caller } from "../../src/server/access.js";
+import { Ingest } from "../../src/server/ingest.js";
+import { SERVER_LIMITS, type ServerLimits } from "../../src/server/limits.js";
+import { RateLimit } from "../../src/server/rate.js";
+import { TidingsServer } from "../../src/server/server.js";
+import { eventually, openTidings, temporaryFolder } from "../support/folder.js";
+import { openRawWebSocket, RawSocket, requestText, upgradeLines } from "../support/raw.js";
+
+async function start(limits: Partial<ServerLimits>): Promise<TidingsServer & { defects: unknown[] }> {
+  const defects: unknown[] = [];
+  const server = await TidingsServer.start({
+    data: await temporaryFolder(),
+    port: 0,
+    limits,
+    onDefect: (error) => defects.push(error),
+  });
+  onTestFinished(() => server.close());
+  return Object.assign(server, { defects });
+}
+
+const headOf = (server: TidingsServer, first: string, ...more: string[]) =>
+  requestText([first, `Host: ${new URL(server.url).host}`, `Authorization: Bearer ${server.token}`, ...more]);
+
+const GOOD = { type: "cli.a.b", source: "limits" };
+
+function post(server: TidingsServer, path: string, body: unknown): Promise<Response> {
+  const headers = { authorization: `Bearer ${server.token}` };
+  return fetch(new URL(path, server.url), { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+describe("time", () => {
+  it("a head that does not come to its end is not waited for, nor silence", async () => {
+    const server = await start({ headersMs: 100, requestMs: 60_000 });
+    for (const bytes of ["", "GET /healthz HTTP/1.1\r\nHost: ", "GET /ws HTTP/1.1\r\nUpgrade: websocket\r\n"]) {
+      const raw = await RawSocket.open(server.url);
+      raw.write(bytes);
+      await raw.closed();
+    }
+    expect((await post(server, "/v1/events", GOOD)).status).toBe(202);
+  });
+
+  it("a body that does not come to its end is not waited for, and leaves nothing", async () => {
+    const server = await start({ headersMs: 100, requestMs: 200 });
+    for (const head of [["Content-Length: 40"], ["Transfer-Encoding: chunked"]]) {
+      const raw = await RawSocket.open(server.url);
+      raw.write(headOf(server, "POST /v1/events HTTP/1.1", ...head) + (head[0]?.startsWith("T") ? "1\r\n{\r\n" : "{"));
+      expect((await raw.response()).status).toBe(408);
+      await raw.closed();
+    }
+    expect(server.defects).toEqual([]);
+    const list = await post(server, "/rpc", { id: 1, method: "notification/list" });
+    expect(await list.json()).toMatchObject({ result: { notifications: [] } });
+  });
+
+  it("an answer that nobody reads is not kept for ever", async () => {
+    const server = await start({ headersMs: 100, requestMs: 300 });
+    const content = "x".repeat(16_000);
+    for (let n = 0; n < 60; n += 1)
+      await post(server, "/rpc", { id: 1, method: "notification/notify", params: { content, target: "user" } });
+    const body = JSON.stringify({ id: 1, method: "notification/list", params: { limit: 60 } });
+    const deaf = await RawSocket.open(server.url);
+    deaf.socket.pause();
+    // More than the system takes for itself.
+    const asked = headOf(server, "POST /rpc HTTP/1.1", `Content-Length: ${body.length}`) + body;
+    deaf.write(asked.repeat(60));
+    await eventually(
+      async () => {
+        // Whoever writes to a connection that is gone is told so.
+        if (!deaf.ended) deaf.write(" ");
+        return deaf.ended;
+      },
+      (ended) => ended,
+    );
+    expect(server.defects).toEqual([]);
+    expect((await post(server, "/v1/events", GOOD)).status).toBe(202);
+  });
+});
+
+describe("numbers", () => {
+  it("connections beyond the limit are refused with 429, and taken when others have gone", async () => {
+    const server = await start({ sockets: 2 });
+    const open = [await openRawWebSocket(server), await openRawWebSocket(server)];
+    const ask = async () => {
+      const raw = await RawSocket.open(server.url);
+      raw.write(requestText(upgradeLines(server.token, [`Host: ${new URL(server.url).host}`])));
+      return raw.response();
+    };
+    const refused = await ask();
+    expect([refused.status, refused.headers["retry-after"]]).toEqual([429, "1"]);
+    expect((await post(server, "/v1/events", GOOD)).status).toBe(202);
+    open[0]?.socket.destroy();
+    await eventually(ask, ({ status }) => status === 101);
+  });
+
+  it("events that wait for their commit are bounded; what is over is refused whole and can be sent again", async () => {
+    const tidings = await openTidings();
+    const limits = { ...SERVER_LIMITS, eventsWaiting: 10 };
+    const ingest = new Ingest(limits, new RateLimit(systemClock, limits.ratePerSecond, limits.rateBurst));
+    const scopes = ["ingest"] as const;
+    const caller = new Caller(tidings, { token_id: null, user_id: userId("ada"), scopes, expires_at: null });
+    const six = Array<object>(6).fill(GOOD);
+    const [first, second] = await Promise.allSettled([ingest.take(caller, six), ingest.take(caller, six)]);
+    expect(first).toMatchObject({ status: "fulfilled", value: { length: 6 } });
+    expect(second).toMatchObject({ status: "rejected", reason: { code: "overloaded", retryable: true } });
+    expect((await tidings.list({ user_id: "ada" })).notifications).toHaveLength(6);
+    expect(await ingest.take(caller, six)).toHaveLength(6);
+  });
+
+  it("calls of one connection that are not answered yet are bounded", async () => {
+    const server = await start({ callsPerSocket: 1 });
+    const { WebSocket } = await import("ws");
+    const socket = new WebSocket(`${server.url.replace("http", "ws")}/ws`, {
+      headers: { authorization: `Bearer ${server.token}` },
+    });
+    onTestFinished(() => socket.terminate());
+    const answers: { id?: number; error?: { code: number } }[] = [];
+    socket.on("message", (data) => answers.push(JSON.parse(String(data)) as object));
+    await new Promise((resolve) => socket.on("open", resolve));
+    for (let id = 1; id <= 5; id += 1) socket.send(JSON.stringify({ id, method: "event/emit", params: GOOD }));
+    const answered = await eventually(
+      async () => answers.filter(({ id }) => id !== undefined),
+      (found) => found.length === 5,
+    );
+    const codes = new Map(answered.map(({ id, error }) => [id, error?.code]));
+    expect(codes.get(1)).toBeUndefined();
+    for (const code of codes.values()) expect([undefined, -32001]).toContain(code);
+  });
+});
