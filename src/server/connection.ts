@@ -35,6 +35,8 @@ export class Connection {
   /** Pushes that came while the client is still being told what waits; undefined afterwards. */
   #held: PushFrame[] | undefined = [];
   #heldBytes = 0;
+  /** Newer counts that came meanwhile: the first ones that a client is sent end its welcome. */
+  #heldCounts: Buffer | undefined;
   #closing = false;
   #calls = 0;
   #pingAt: number;
@@ -80,6 +82,8 @@ export class Connection {
     const held = this.#held ?? [];
     this.#held = undefined;
     for (const frame of held) if (frame.seq > seq) this.push(frame);
+    if (this.#heldCounts !== undefined) this.send(this.#heldCounts);
+    this.#heldCounts = undefined;
   }
 
   push(frame: PushFrame): void {
@@ -92,6 +96,11 @@ export class Connection {
     this.#held.push(frame);
     this.#heldBytes += frame.after(null).length;
     if (this.#heldBytes > this.#limits.outgoingBytes) this.#tooSlow();
+  }
+
+  counts(frame: Buffer): void {
+    if (this.#held === undefined) this.send(frame);
+    else this.#heldCounts = frame;
   }
 
   send(text: Buffer): void {

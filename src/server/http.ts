@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { AccessError, InvalidInputError, OverloadedError, TidingsError, TooLargeError } from "../domain/errors.js";
 import { later } from "../platform/timers.js";
 import type { Access, Caller } from "./access.js";
+import { Budget } from "./budget.js";
 import type { Dispatcher, RpcResponse } from "./dispatcher.js";
 import { type Gate, pathOf } from "./gate.js";
 import type { Ingest } from "./ingest.js";
@@ -31,13 +32,18 @@ type Route = (request: IncomingMessage, response: ServerResponse) => Promise<voi
 /** How long, and for how many pieces, the rest of a body that nobody wants is let run out. */
 const LINGER_MS = 2_000;
 const LINGER_PIECES = 4_096;
+/** How long somebody waits whose token has too much under way. */
+const HOLD_RETRY_MS = 1_000;
 
 export class Http {
   readonly #parts: HttpParts;
+  /** Bytes, by token. */
+  readonly #budget: Budget;
   readonly #routes: Readonly<Record<string, Readonly<Record<string, Route>>>>;
 
   constructor(parts: HttpParts) {
     this.#parts = parts;
+    this.#budget = new Budget(parts.limits.tokenBytes);
     const health: Route = (_request, response) => json(response, 200, { status: "ok", version: parts.version });
     const ready: Route = (_request, response) =>
       parts.ready() ? json(response, 200, { status: "ready" }) : json(response, 503, { status: "closing" });
@@ -83,16 +89,20 @@ export class Http {
   async #events(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const caller = await this.callerOf(request, bearerOf(request));
     caller.mustHave("ingest");
-    const answer = await this.#parts.ingest.take(caller, parseJson(await this.#body(request)));
+    const hold = new Hold(this.#budget, caller, response);
+    const answer = await this.#parts.ingest.take(caller, parseJson(await this.#body(request, hold)));
     json(response, 202, answer);
+    hold.take(response.writableLength);
   }
 
   async #rpc(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let answer: RpcResponse | RpcResponse[] | undefined;
+    let hold: Hold;
     try {
       const { dispatcher, limits } = this.#parts;
       const caller = await this.callerOf(request, bearerOf(request));
-      answer = await dispatcher.answer(caller, await this.#body(request), limits.answerBytes);
+      hold = new Hold(this.#budget, caller, response);
+      answer = await dispatcher.answer(caller, await this.#body(request, hold), limits.answerBytes);
     } catch (error) {
       this.#fail(request, response, error, () => ({ jsonrpc: "2.0", id: null, error: rpcErrorOf(error) }));
       return;
@@ -104,6 +114,7 @@ export class Http {
     const failure = Array.isArray(answer) || "result" in answer ? undefined : answer.error;
     if (failure?.data.retry_after_ms !== undefined) retryAfter(response, failure.data.retry_after_ms);
     json(response, failure === undefined ? 200 : (RPC_STATUS[failure.code] ?? 200), answer);
+    hold.take(response.writableLength);
   }
 
   /**
@@ -121,7 +132,7 @@ export class Http {
     }
   }
 
-  async #body(request: IncomingMessage): Promise<Buffer> {
+  async #body(request: IncomingMessage, hold: Hold): Promise<Buffer> {
     const { bodyBytes, bodyPieces } = this.#parts.limits;
     const tooLarge = () => new TooLargeError(`the body is larger than ${bodyBytes} bytes; send less at once`);
     if (Number(request.headers["content-length"] ?? 0) > bodyBytes) throw tooLarge();
@@ -131,10 +142,15 @@ export class Http {
     await new Promise<void>((resolve, reject) => {
       request.on("data", (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes > bodyBytes) reject(tooLarge());
+        const { refusal } = hold;
+        if (refusal !== undefined) reject(refusal);
+        else if (bytes > bodyBytes) reject(tooLarge());
         else if (chunks.length >= bodyPieces)
           reject(new TooLargeError(`the body comes in more than ${bodyPieces} pieces; send larger ones`));
-        else chunks.push(chunk);
+        else {
+          chunks.push(chunk);
+          hold.take(chunk.length);
+        }
       });
       request.on("end", resolve);
       request.on("error", reject);
@@ -159,6 +175,35 @@ export class Http {
     if (report.retry_after_ms !== undefined) retryAfter(response, report.retry_after_ms);
     if (request.complete) json(response, httpStatusOf(error), body(report));
     else lastJson(request, response, httpStatusOf(error), body(report));
+  }
+}
+
+/** What one request has of its token's budget, until its answer has gone out. */
+class Hold {
+  readonly #budget: Budget;
+  readonly #key: string;
+  #bytes = 0;
+  #over = false;
+
+  constructor(budget: Budget, { token_id }: Caller, response: ServerResponse) {
+    this.#budget = budget;
+    this.#key = token_id ?? "";
+    response.on("close", () => {
+      this.#over = true;
+      budget.give(this.#key, this.#bytes);
+    });
+  }
+
+  /** Of more than there is; undefined while there is room. */
+  get refusal(): OverloadedError | undefined {
+    if (!this.#budget.isSpent(this.#key)) return undefined;
+    return new OverloadedError("too much of this token is under way; read its answers, or wait", HOLD_RETRY_MS);
+  }
+
+  take(bytes: number): void {
+    if (this.#over || bytes === 0) return;
+    this.#bytes += bytes;
+    this.#budget.take(this.#key, bytes);
   }
 }
 

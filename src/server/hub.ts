@@ -39,6 +39,10 @@ export class Hub {
     return this.#size;
   }
 
+  sizeOf(user_id: UserId): number {
+    return this.#byUser.get(user_id)?.size ?? 0;
+  }
+
   *#connections(): Generator<Connection> {
     for (const connections of this.#byUser.values()) yield* connections;
   }
@@ -132,7 +136,7 @@ export class Hub {
     const connections = this.#byUser.get(user_id);
     if (connections === undefined) return;
     const frame = countsFrame(await this.#tidings.counts(user_id), seq, this.#tidings.journal_id);
-    for (const connection of connections) connection.send(frame);
+    for (const connection of connections) connection.counts(frame);
   }
 
   close(): void {

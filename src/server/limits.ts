@@ -3,6 +3,8 @@ export interface ServerLimits {
   /** Of a request's body, and in how many pieces it may come. */
   readonly bodyBytes: number;
   readonly bodyPieces: number;
+  /** Of the bodies of one token that are not answered yet, and of its answers that are not read yet. */
+  readonly tokenBytes: number;
   /** In one `POST /v1/events`. */
   readonly eventsPerRequest: number;
   /** In one JSON-RPC batch. */
@@ -19,7 +21,9 @@ export interface ServerLimits {
   readonly outgoingBytes: number;
   /** Calls of one WebSocket that are not answered yet. */
   readonly callsPerSocket: number;
+  /** Connections; and those of one user. */
   readonly sockets: number;
+  readonly socketsPerUser: number;
   /** Items that a client is sent when it connects. */
   readonly itemsAtConnect: number;
   /** How often a quiet client is asked whether it is there, and how long it may take to say so. */
@@ -43,6 +47,7 @@ export interface ServerLimits {
 export const SERVER_LIMITS: ServerLimits = {
   bodyBytes: 1_048_576,
   bodyPieces: 16_384,
+  tokenBytes: 67_108_864,
   eventsPerRequest: 1_000,
   callsPerBatch: 100,
   answerBytes: 8_388_608,
@@ -53,6 +58,7 @@ export const SERVER_LIMITS: ServerLimits = {
   outgoingBytes: 1_048_576,
   callsPerSocket: 64,
   sockets: 10_000,
+  socketsPerUser: 2_000,
   itemsAtConnect: 100,
   pingMs: 30_000,
   pongMs: 10_000,

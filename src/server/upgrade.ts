@@ -54,6 +54,8 @@ export class Upgrade {
       caller.mustHave("read");
       if (!this.#parts.ready() || this.#hub.size >= limits.sockets)
         throw new OverloadedError("no more connections are taken now", 1_000);
+      if (this.#hub.sizeOf(caller.user_id) >= limits.socketsPerUser)
+        throw new OverloadedError(`this user has ${limits.socketsPerUser} connections already`, 1_000);
       if (socket.destroyed) return;
       this.#sockets.handleUpgrade(request, socket, head, (webSocket) => {
         void this.#hub.add(new Connection(webSocket, caller, dispatcher, limits, this.#clock, onDefect));

@@ -450,7 +450,7 @@ describe("the life of the process", () => {
     await new Promise((resolve) => free.once("listening", resolve));
     const { port } = free.address() as AddressInfo;
     await new Promise((resolve) => free.close(resolve));
-    const env = { TIDINGS_PORT: String(port), TIDINGS_HOST: "127.0.0.1", TIDINGS_TOKEN: own };
+    const env = { TIDINGS_PORT: String(port), TIDINGS_HOST: "127.0.0.1", TIDINGS_OWN_TOKEN: own };
     const server = await Server.start({ env, args: ["--json"] });
     expect(JSON.parse(server.stdout)).toEqual({
       ready: { url: `http://127.0.0.1:${port}`, token: own, pid: server.pid },
@@ -472,7 +472,7 @@ describe("the life of the process", () => {
     const cases: [words: string[], env: Record<string, string>, code: number, told: string][] = [
       [[], { TIDINGS_PORT: "http" }, 2, 'TIDINGS_PORT: must be a port, not "http"'],
       [["--host="], {}, 2, "--host: must be an address"],
-      [["--port", "0"], { TIDINGS_TOKEN: "too short" }, 2, "TIDINGS_TOKEN: must be 16 to 200 letters"],
+      [["--port", "0"], { TIDINGS_OWN_TOKEN: "too short" }, 2, "TIDINGS_OWN_TOKEN: must be 16 to 200 letters"],
       [["--port", "0", "--token", "x"], {}, 2, "serve works on a data folder"],
       [
         ["--port", "0", "--host", "nowhere.invalid"],
@@ -609,7 +609,7 @@ describe("tokens", () => {
 
   test("that have expired are refused, and their connections closed", async () => {
     const server = await Server.start();
-    const { token, expires_at } = await server.createToken({ user_id: "ada", scopes: ["read"], ttl_ms: 3_000 });
+    const { token, expires_at } = await server.createToken({ user_id: "ada", scopes: ["read"], ttl_ms: 4_000 });
     expect(Date.parse(expires_at ?? NO_TIME)).toBeGreaterThan(Date.now() - 60_000);
     const client = await server.connect({ token });
     await client.welcomed();

@@ -277,6 +277,19 @@ describe("many events through a server", () => {
     expect(await server.call("runtime/status")).toMatchObject({ last_seq: 3_500 });
   });
 
+  test("are taken in one request also where they are more than a slow rate allows at once; then others wait", async () => {
+    const server = await Server.start({ args: ["--events-per-second", "1"] });
+    const event = { type: "cli.a.b", source: "test" };
+    const { status, json } = await server.post<unknown[]>(
+      "/v1/events",
+      Array.from({ length: 1_000 }, () => event),
+    );
+    expect({ status, answers: json.length }).toEqual({ status: 202, answers: 1_000 });
+    const next = await server.post("/v1/events", event);
+    expect(next).toMatchObject({ status: 429, json: { error: { code: "overloaded" } } });
+    expect(Number(next.headers.get("retry-after"))).toBeGreaterThan(0);
+  });
+
   test("that come slowly through a pipe hold up nobody, and are told how far they came if the server dies", async () => {
     const server = await Server.start();
     const pipe = start(["emit", "-", "--json", "--data", server.data]);

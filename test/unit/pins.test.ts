@@ -60,6 +60,7 @@ it("the limits of the server", () => {
   expect(SERVER_LIMITS).toEqual({
     bodyBytes: 1_048_576,
     bodyPieces: 16_384,
+    tokenBytes: 67_108_864,
     eventsPerRequest: 1_000,
     callsPerBatch: 100,
     answerBytes: 8_388_608,
@@ -70,6 +71,7 @@ it("the limits of the server", () => {
     outgoingBytes: 1_048_576,
     callsPerSocket: 64,
     sockets: 10_000,
+    socketsPerUser: 2_000,
     itemsAtConnect: 100,
     pingMs: 30_000,
     pongMs: 10_000,

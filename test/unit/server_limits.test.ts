@@ -32,6 +32,19 @@ function post(server: TidingsServer, path: string, body: unknown): Promise<Respo
   return fetch(new URL(path, server.url), { method: "POST", headers, body: JSON.stringify(body) });
 }
 
+/** Asks for more than the system takes for itself, and reads nothing of it. */
+async function askMuch(server: TidingsServer): Promise<RawSocket> {
+  const content = "x".repeat(16_000);
+  for (let n = 0; n < 60; n += 1)
+    await post(server, "/rpc", { id: 1, method: "notification/notify", params: { content, target: "user" } });
+  const body = JSON.stringify({ id: 1, method: "notification/list", params: { limit: 60 } });
+  const deaf = await RawSocket.open(server.url);
+  deaf.socket.pause();
+  const asked = headOf(server, "POST /rpc HTTP/1.1", `Content-Length: ${body.length}`) + body;
+  deaf.write(asked.repeat(60));
+  return deaf;
+}
+
 describe("time", () => {
   it("a head that does not come to its end is not waited for, nor silence", async () => {
     const server = await start({ headersMs: 100, requestMs: 60_000 });
@@ -58,15 +71,7 @@ describe("time", () => {
 
   it("an answer that nobody reads is not kept for ever", async () => {
     const server = await start({ headersMs: 100, requestMs: 300 });
-    const content = "x".repeat(16_000);
-    for (let n = 0; n < 60; n += 1)
-      await post(server, "/rpc", { id: 1, method: "notification/notify", params: { content, target: "user" } });
-    const body = JSON.stringify({ id: 1, method: "notification/list", params: { limit: 60 } });
-    const deaf = await RawSocket.open(server.url);
-    deaf.socket.pause();
-    // More than the system takes for itself.
-    const asked = headOf(server, "POST /rpc HTTP/1.1", `Content-Length: ${body.length}`) + body;
-    deaf.write(asked.repeat(60));
+    const deaf = await askMuch(server);
     await eventually(
       async () => {
         // Whoever writes to a connection that is gone is told so.
@@ -94,6 +99,67 @@ describe("numbers", () => {
     expect((await post(server, "/v1/events", GOOD)).status).toBe(202);
     open[0]?.socket.destroy();
     await eventually(ask, ({ status }) => status === 101);
+  });
+
+  it("connections of one user are bounded too, and nothing to another", async () => {
+    const server = await start({ socketsPerUser: 1 });
+    const tokens = await Promise.all(
+      ["ada", "bob"].map(async (user_id) => {
+        const params = { user_id, scopes: ["read"] };
+        const answer = await post(server, "/rpc", { id: 1, method: "token/create", params });
+        return ((await answer.json()) as { result: { token: string } }).result.token;
+      }),
+    );
+    for (const token of tokens) {
+      await openRawWebSocket(server, token);
+      await expect(openRawWebSocket(server, token)).rejects.toThrow("429");
+    }
+  });
+
+  it("what is under way of one token is bounded in bytes, and nothing to another", async () => {
+    const server = await start({ tokenBytes: 10_000 });
+    const made = await post(server, "/rpc", { id: 1, method: "token/create", params: { scopes: ["ingest"] } });
+    const { token } = ((await made.json()) as { result: { token: string } }).result;
+    const begin = async (bytes: number) => {
+      const raw = await RawSocket.open(server.url);
+      raw.write(headOf(server, "POST /v1/events HTTP/1.1", "Content-Length: 20000") + " ".repeat(bytes));
+      return raw;
+    };
+    // Bodies that never end, until there is no room for another byte.
+    const open = [await begin(5_000), await begin(5_000)];
+    await eventually(
+      () => post(server, "/v1/events", GOOD),
+      ({ status }) => status === 429,
+    );
+    const refused = await post(server, "/v1/events", GOOD);
+    expect(refused.headers.get("retry-after")).toBe("1");
+    expect(await refused.json()).toMatchObject({ error: { code: "overloaded", retry_after_ms: 1_000 } });
+    const other = await fetch(new URL("/v1/events", server.url), {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}` },
+      body: JSON.stringify(GOOD),
+    });
+    expect(other.status).toBe(202);
+    for (const raw of open) raw.socket.destroy();
+    await eventually(
+      () => post(server, "/v1/events", GOOD),
+      ({ status }) => status === 202,
+    );
+  });
+
+  it("answers of one token that are not read are bounded in bytes", async () => {
+    const server = await start({ tokenBytes: 3_000_000 });
+    const deaf = await askMuch(server);
+    await eventually(
+      () => post(server, "/v1/events", GOOD),
+      ({ status }) => status === 429,
+    );
+    deaf.socket.destroy();
+    await eventually(
+      () => post(server, "/v1/events", GOOD),
+      ({ status }) => status === 202,
+    );
+    expect(server.defects).toEqual([]);
   });
 
   it("events that wait for their commit are bounded; what is over is refused whole and can be sent again", async () => {

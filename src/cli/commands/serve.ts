@@ -21,7 +21,7 @@ export const serve = defineCommand({
   about: [
     "When it is ready it prints its address with a token, and writes both into `server.json` in the data folder, " +
       "readable by its owner alone: the other commands find it there and go through it. That token may do everything " +
-      "and is new with every start, unless TIDINGS_TOKEN has one; `tidings token create` makes lasting ones that may " +
+      "and is new with every start, unless TIDINGS_OWN_TOKEN has one; `tidings token create` makes lasting ones that may " +
       "do less.",
     "SIGTERM or SIGINT (Ctrl-C) ends it in order: what is under way is answered, what was accepted is committed, and " +
       "the exit code is 0.",
@@ -85,7 +85,7 @@ export const serve = defineCommand({
     const env = process.env;
     const host = hostOf(values.host ?? (env["TIDINGS_HOST"] || DEFAULT_HOST));
     const port = values.port ?? portOf(env["TIDINGS_PORT"]) ?? DEFAULT_PORT;
-    const token = tokenOf(env["TIDINGS_TOKEN"]);
+    const token = tokenOf(env["TIDINGS_OWN_TOKEN"]);
     const rate = values["events-per-second"];
     await refuseSecond(data);
     // Loaded here, since it takes as long as everything else together, and no other command needs it.
@@ -155,8 +155,8 @@ function tokenOf(text: string | undefined): string | undefined {
   if (text === undefined || text === "") return undefined;
   if (!/^[\w.~-]{16,200}$/.test(text))
     throw new UsageError(
-      "TIDINGS_TOKEN: must be 16 to 200 letters, digits, `-`, `_`, `.` or `~`: it is to be the server's own token",
-      "TIDINGS_TOKEN",
+      "TIDINGS_OWN_TOKEN: must be 16 to 200 letters, digits, `-`, `_`, `.` or `~`: it is to be the server's own token",
+      "TIDINGS_OWN_TOKEN",
     );
   return text;
 }
