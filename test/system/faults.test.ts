@@ -30,6 +30,7 @@ import {
   Tidings,
   TidingsError,
 } from "../../src/index.js";
+import { SCHEMA_VERSION } from "../../src/store/sqlite/migrate.js";
 import { eventually, openTidings, temporaryFolder } from "../support/folder.js";
 import { Host, type Refusal, refusalOf } from "../support/host.js";
 
@@ -521,7 +522,7 @@ describe("a damaged database", () => {
     for (const mode of ["write", "read"] as const) {
       const failure = await failureOf(Tidings.open({ data, mode }));
       expect(failure).toMatchObject({ code: "store_newer", retryable: false });
-      expect(failure.message).toMatch(/999.*\b1\b/);
+      expect(failure.message).toContain(`has schema version 999, and this program knows ${SCHEMA_VERSION}`);
     }
     expect(readFileSync(databaseIn(data)).equals(before)).toBe(true);
   });
