@@ -2,13 +2,13 @@
  * The machine's raw limit: better-sqlite3 alone writes the rows that Tidings writes for an emit, into the same schema
  * with the same statements and settings, 64 to a commit. The rows are Tidings' own, written by it and read back.
  */
-import { readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { Tidings } from "../../dist/index.js";
 import { CALLERS, callers, eventOf, rate } from "../workload.mjs";
 
-const SCHEMA = new URL("../../src/store/sqlite/migrations/0001_spine.sql", import.meta.url);
+const MIGRATIONS = new URL("../../src/store/sqlite/migrations/", import.meta.url);
 const BLOCK_SIZE = 1_024;
 const SECOND_MS = 1_000;
 /** The place of the column `due_at` in a row of `deliveries`. */
@@ -79,7 +79,7 @@ function openLikeTidings(file) {
   connection.pragma("trusted_schema = OFF");
   connection.pragma("wal_autocheckpoint = 4000");
   connection.pragma("cache_size = -16384");
-  connection.exec(readFileSync(SCHEMA, "utf8"));
+  for (const name of readdirSync(MIGRATIONS).sort()) connection.exec(readFileSync(new URL(name, MIGRATIONS), "utf8"));
   connection.pragma("synchronous = FULL");
   return connection;
 }

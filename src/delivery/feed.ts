@@ -3,13 +3,14 @@
  * what is the agent's alone is not, until it escalates.
  */
 import { isSystemChannel } from "../domain/axes.js";
-import type { NotificationId, TokenId, UserId } from "../domain/ids.js";
-import type { JournalEntry } from "../domain/journal.js";
+import type { EventId, NotificationId, TokenId, UserId } from "../domain/ids.js";
+import type { Change, JournalEntry } from "../domain/journal.js";
+import { LIMITS } from "../domain/limits.js";
 import type { Kept, NotificationView } from "../domain/notification.js";
 import { HOST } from "../domain/principal.js";
 import { evolve } from "../domain/reducer.js";
 import { viewOf } from "../domain/view.js";
-import type { Store } from "../store/contract.js";
+import type { Store, Stored } from "../store/contract.js";
 import { watchPages } from "./watch.js";
 
 /** A notification came to a system channel (`created`), or changed on one. It is shown as it was at `seq`. */
@@ -34,57 +35,89 @@ export async function* feed(
   wants: (user_id: UserId) => boolean,
   signal: AbortSignal,
 ): AsyncGenerator<FeedBatch, void, undefined> {
+  const states = new States(store);
   for await (const page of watchPages(store, HOST, start, signal)) {
     const pushes: Push[] = [];
     const revoked: TokenId[] = [];
     for (const entry of page.entries) {
       if (entry.type === "token" && entry.action === "revoked") revoked.push(entry.token_id);
-      if (entry.changes.length > 0 && wants(entry.user_id)) pushes.push(...(await pushesOf(store, entry)));
+      if (entry.changes.length > 0 && wants(entry.user_id)) pushes.push(...(await pushesOf(states, entry)));
     }
     yield { seq: page.after, pushes, revoked };
   }
 }
 
-async function pushesOf(store: Store, entry: JournalEntry): Promise<Push[]> {
+async function pushesOf(states: States, entry: JournalEntry): Promise<Push[]> {
   const { seq, user_id } = entry;
   const pushes: Push[] = [];
   for (const id of new Set(entry.changes.map((change) => change.notification_id))) {
     const changes = entry.changes.filter((change) => change.notification_id === id);
-    const kept = await keptAt(store, entry, id);
+    const shown = await states.after(entry, id, changes);
     // Retention has removed it meanwhile: it was settled long ago.
-    if (kept === undefined || !isSystemChannel(kept.delivery.channel)) continue;
+    if (shown === undefined || !isSystemChannel(shown.delivery.channel)) continue;
     const arrived = changes.some(({ command }) => command === "create" || command === "escalate");
-    if (arrived && kept.delivery.state === "SUPPRESSED") continue;
-    pushes.push({ kind: arrived ? "created" : "updated", user_id, seq, notification: viewOf(kept) });
+    if (arrived && shown.delivery.state === "SUPPRESSED") continue;
+    pushes.push({ kind: arrived ? "created" : "updated", user_id, seq, notification: viewOf(shown) });
   }
   return pushes;
 }
 
-type KeptWithEvents = Kept & { readonly event_ids: Parameters<typeof viewOf>[0]["event_ids"] };
+type Shown = Pick<Stored, "notification" | "delivery" | "event_ids" | "seq">;
 
-/** The notification as this entry left it. */
-async function keptAt(store: Store, entry: JournalEntry, id: NotificationId): Promise<KeptWithEvents | undefined> {
-  const created = entry.changes.some((change) => change.notification_id === id && change.command === "create");
-  if (created) return replayed([entry], id);
-  const stored = await store.get(HOST, id);
-  if (stored === undefined || stored.seq === entry.seq) return stored;
-  const story = (await store.story(HOST, id)) ?? [];
-  return replayed(
-    story.filter(({ seq }) => seq <= entry.seq),
-    id,
-  );
+/** How many notifications are remembered: those that change again soon. */
+const REMEMBERED_MAX = 256;
+
+/** Notifications as the entries left them, one after the other. */
+class States {
+  readonly #store: Store;
+  /** Those that changed last stand last. */
+  readonly #states = new Map<NotificationId, Shown>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** The notification as this entry left it. */
+  async after(entry: JournalEntry, id: NotificationId, changes: readonly Change[]): Promise<Shown | undefined> {
+    const known = this.#states.get(id);
+    const [first] = changes;
+    const goesOn = first?.command === "create" || (known !== undefined && known.seq === first?.prev);
+    const shown = goesOn ? evolved(known, entry, changes) : await this.#read(entry, id);
+    this.#states.delete(id);
+    if (shown === undefined) return undefined;
+    this.#states.set(id, shown);
+    if (this.#states.size > REMEMBERED_MAX) this.#states.delete(this.#states.keys().next().value ?? id);
+    return shown;
+  }
+
+  /** From the ledger, if this is its newest entry; else its story is told again up to here. */
+  async #read(entry: JournalEntry, id: NotificationId): Promise<Shown | undefined> {
+    const stored = await this.#store.get(HOST, id);
+    if (stored === undefined || stored.seq === entry.seq) return stored;
+    let shown: Shown | undefined;
+    for (const one of (await this.#store.story(HOST, id)) ?? []) {
+      if (one.seq > entry.seq) break;
+      const changes = one.changes.filter((change) => change.notification_id === id);
+      shown = evolved(shown, one, changes);
+    }
+    return shown;
+  }
 }
 
-function replayed(story: readonly JournalEntry[], id: NotificationId): KeptWithEvents | undefined {
-  let kept: Kept | undefined;
-  const event_ids = [];
-  for (const entry of story) {
-    for (const change of entry.changes) {
-      if (change.notification_id !== id) continue;
-      kept = evolve(kept, change, entry.at);
-      const event_id = change.notification?.event_id ?? change.event_id;
-      if (event_id !== undefined) event_ids.push(event_id);
-    }
+function evolved(before: Shown | undefined, entry: JournalEntry, changes: readonly Change[]): Shown | undefined {
+  let kept: Kept | undefined = before;
+  let event_ids = before?.event_ids ?? [];
+  for (const change of changes) {
+    kept = evolve(change.command === "create" ? undefined : kept, change, entry.at);
+    const event_id = change.notification?.event_id ?? change.event_id;
+    if (event_id !== undefined) event_ids = listed([...event_ids, event_id]);
   }
-  return kept === undefined ? undefined : { ...kept, event_ids };
+  return kept === undefined ? undefined : { ...kept, event_ids, seq: entry.seq };
+}
+
+/** As the ledger lists them: the first, and the latest up to the limit. */
+function listed(event_ids: readonly EventId[]): readonly EventId[] {
+  const [first] = event_ids;
+  if (first === undefined || event_ids.length <= LIMITS.eventIdsListed) return event_ids;
+  return [first, ...event_ids.slice(1 - LIMITS.eventIdsListed)];
 }

@@ -1,24 +1,78 @@
-/** How much of something each key has in use, and whether that is enough. */
+/** How many bytes each token has under way: bodies until they are answered, answers until they are read. */
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
 export class Budget {
   readonly #max: number;
   readonly #used = new Map<string, number>();
+  readonly #holds = new WeakMap<Socket, Set<Hold>>();
 
-  /** `max` is for each key. */
+  /** `max` is for each token. */
   constructor(max: number) {
     this.#max = max;
+  }
+
+  /** For one request: until its answer has gone out, or its connection has ended. */
+  hold(key: string, response: ServerResponse): Hold {
+    const hold = new Hold(this, key);
+    const holds = this.#holdsOf(response.req.socket);
+    holds.add(hold);
+    response.on("close", () => {
+      holds.delete(hold);
+      hold.end();
+    });
+    return hold;
+  }
+
+  /** Answers that wait for those before them are not told when the connection ends. */
+  #holdsOf(socket: Socket): Set<Hold> {
+    const known = this.#holds.get(socket);
+    if (known !== undefined) return known;
+    const holds = new Set<Hold>();
+    this.#holds.set(socket, holds);
+    socket.on("close", () => {
+      for (const hold of holds) hold.end();
+    });
+    return holds;
   }
 
   isSpent(key: string): boolean {
     return (this.#used.get(key) ?? 0) >= this.#max;
   }
 
-  take(key: string, amount: number): void {
-    this.#used.set(key, (this.#used.get(key) ?? 0) + amount);
+  add(key: string, bytes: number): void {
+    const used = (this.#used.get(key) ?? 0) + bytes;
+    if (used > 0) this.#used.set(key, used);
+    else this.#used.delete(key);
+  }
+}
+
+/** What one request has of its token's budget. */
+export class Hold {
+  readonly #budget: Budget;
+  readonly #key: string;
+  #bytes = 0;
+  #ended = false;
+
+  constructor(budget: Budget, key: string) {
+    this.#budget = budget;
+    this.#key = key;
   }
 
-  give(key: string, amount: number): void {
-    const left = (this.#used.get(key) ?? 0) - amount;
-    if (left > 0) this.#used.set(key, left);
-    else this.#used.delete(key);
+  /** The token has too much under way already. */
+  get isSpent(): boolean {
+    return this.#budget.isSpent(this.#key);
+  }
+
+  take(bytes: number): void {
+    if (this.#ended || bytes === 0) return;
+    this.#bytes += bytes;
+    this.#budget.add(this.#key, bytes);
+  }
+
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#budget.add(this.#key, -this.#bytes);
   }
 }

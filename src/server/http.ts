@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { AccessError, InvalidInputError, OverloadedError, TidingsError, TooLargeError } from "../domain/errors.js";
 import { later } from "../platform/timers.js";
 import type { Access, Caller } from "./access.js";
-import { Budget } from "./budget.js";
+import { Budget, type Hold } from "./budget.js";
 import type { Dispatcher, RpcResponse } from "./dispatcher.js";
 import { type Gate, pathOf } from "./gate.js";
 import type { Ingest } from "./ingest.js";
@@ -37,7 +37,6 @@ const HOLD_RETRY_MS = 1_000;
 
 export class Http {
   readonly #parts: HttpParts;
-  /** Bytes, by token. */
   readonly #budget: Budget;
   readonly #routes: Readonly<Record<string, Readonly<Record<string, Route>>>>;
 
@@ -89,7 +88,7 @@ export class Http {
   async #events(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const caller = await this.callerOf(request, bearerOf(request));
     caller.mustHave("ingest");
-    const hold = new Hold(this.#budget, caller, response);
+    const hold = this.#budget.hold(caller.token_id ?? "", response);
     const answer = await this.#parts.ingest.take(caller, parseJson(await this.#body(request, hold)));
     json(response, 202, answer);
     hold.take(response.writableLength);
@@ -101,7 +100,7 @@ export class Http {
     try {
       const { dispatcher, limits } = this.#parts;
       const caller = await this.callerOf(request, bearerOf(request));
-      hold = new Hold(this.#budget, caller, response);
+      hold = this.#budget.hold(caller.token_id ?? "", response);
       answer = await dispatcher.answer(caller, await this.#body(request, hold), limits.answerBytes);
     } catch (error) {
       this.#fail(request, response, error, () => ({ jsonrpc: "2.0", id: null, error: rpcErrorOf(error) }));
@@ -135,6 +134,7 @@ export class Http {
   async #body(request: IncomingMessage, hold: Hold): Promise<Buffer> {
     const { bodyBytes, bodyPieces } = this.#parts.limits;
     const tooLarge = () => new TooLargeError(`the body is larger than ${bodyBytes} bytes; send less at once`);
+    const tooMuch = () => new OverloadedError("this token has too much under way; read its answers", HOLD_RETRY_MS);
     if (Number(request.headers["content-length"] ?? 0) > bodyBytes) throw tooLarge();
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -142,8 +142,7 @@ export class Http {
     await new Promise<void>((resolve, reject) => {
       request.on("data", (chunk: Buffer) => {
         bytes += chunk.length;
-        const { refusal } = hold;
-        if (refusal !== undefined) reject(refusal);
+        if (hold.isSpent) reject(tooMuch());
         else if (bytes > bodyBytes) reject(tooLarge());
         else if (chunks.length >= bodyPieces)
           reject(new TooLargeError(`the body comes in more than ${bodyPieces} pieces; send larger ones`));
@@ -175,35 +174,6 @@ export class Http {
     if (report.retry_after_ms !== undefined) retryAfter(response, report.retry_after_ms);
     if (request.complete) json(response, httpStatusOf(error), body(report));
     else lastJson(request, response, httpStatusOf(error), body(report));
-  }
-}
-
-/** What one request has of its token's budget, until its answer has gone out. */
-class Hold {
-  readonly #budget: Budget;
-  readonly #key: string;
-  #bytes = 0;
-  #over = false;
-
-  constructor(budget: Budget, { token_id }: Caller, response: ServerResponse) {
-    this.#budget = budget;
-    this.#key = token_id ?? "";
-    response.on("close", () => {
-      this.#over = true;
-      budget.give(this.#key, this.#bytes);
-    });
-  }
-
-  /** Of more than there is; undefined while there is room. */
-  get refusal(): OverloadedError | undefined {
-    if (!this.#budget.isSpent(this.#key)) return undefined;
-    return new OverloadedError("too much of this token is under way; read its answers, or wait", HOLD_RETRY_MS);
-  }
-
-  take(bytes: number): void {
-    if (this.#over || bytes === 0) return;
-    this.#bytes += bytes;
-    this.#budget.take(this.#key, bytes);
   }
 }
 

@@ -92,7 +92,7 @@ export class TidingsServer {
     const tidings = await Tidings.open({ ...openOptions(options), onFailure: fail });
     try {
       const server = createServer({
-        headersTimeout: limits.headersMs,
+        headersTimeout: Math.min(limits.headersMs, limits.requestMs),
         requestTimeout: limits.requestMs,
         connectionsCheckingInterval: Math.min(5_000, limits.headersMs),
       });

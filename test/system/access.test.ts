@@ -23,9 +23,9 @@ beforeAll(async () => {
   server = await Server.start({ data: await mkdtemp(join(tmpdir(), "tidings-access-")), keep: true });
 });
 afterAll(async () => {
-  const { data, stderr } = server;
+  const { data } = server;
   expect(await server.stop()).toBe(0);
-  expect(stderr).toBe("");
+  expect(server.stderr).toBe("");
   const audit = await run(["audit", "--data", data, "--json"]);
   expect(audit).toMatchObject({ code: 0, stderr: "" });
   await rm(data, { recursive: true, force: true });

@@ -64,6 +64,22 @@ describe("the feed", () => {
     expect(pushes.at(-1)?.notification).toEqual(view);
   });
 
+  it("shows a thousand repeats as the ledger does, with the first and the latest of their events", async () => {
+    const tidings = await openTidings();
+    const { pushes, reached } = follow(tidings, ["local"]);
+    const repeat = { content: "again", target: "user", dedupe_key: "k", dedupe_window_ms: 60_000 } as const;
+    const [first] = await Promise.all(Array.from({ length: 1_000 }, () => tidings.notify(repeat)));
+    await reached(1_000);
+    expect(pushes.map(({ notification }) => notification.count)).toEqual(
+      Array.from({ length: 1_000 }, (_, n) => n + 1),
+    );
+    const now = await tidings.read(first?.id ?? "");
+    if (isMiss(now)) throw new Error(now.message);
+    const { events, ...view } = now;
+    expect(events).toHaveLength(100);
+    expect(pushes.at(-1)?.notification).toEqual(view);
+  });
+
   it("does not push what is the agent's, until it escalates; then as new", async () => {
     const tidings = await openTidings({ policy: { agentTtlMs: 1, attemptsMax: 1, backoffMs: 0 } });
     const { pushes, reached } = follow(tidings, ["local"]);

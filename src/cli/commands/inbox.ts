@@ -3,7 +3,7 @@ import { isSystemChannel } from "../../domain/axes.js";
 import { LOCAL_USER } from "../../domain/ids.js";
 import { LIMITS } from "../../domain/limits.js";
 import type { NotificationView } from "../../domain/notification.js";
-import type { ListAnswer } from "../../tidings.js";
+import type { ListAnswer, ListInput } from "../../tidings.js";
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
@@ -49,9 +49,7 @@ export const inbox = defineCommand({
       const whose = values.user ?? (await ownUser(tidings));
       return {
         user: whose,
-        page: all
-          ? await everShown(tidings, whose, limit, after)
-          : await tidings.list({ user_id: whose, unread: true, limit, after }),
+        page: await shown(tidings, { user_id: whose, ...(all ? {} : { unread: true }), after }, limit),
         unread: await tidings.counts(whose),
       };
     });
@@ -86,17 +84,15 @@ export const inbox = defineCommand({
   },
 });
 
-/** Both system channels as one list; each page asks for no more than is still wanted, so that its cursor fits. */
-async function everShown(
-  tidings: Plane,
-  user_id: string,
-  limit: number,
-  from: string | undefined,
-): Promise<ListAnswer> {
+/**
+ * Both system channels as one list. A page may be shorter than asked for: each further one asks for no more than is
+ * still wanted, so that its cursor fits.
+ */
+async function shown(tidings: Plane, filter: ListInput, limit: number): Promise<ListAnswer> {
   const notifications: NotificationView[] = [];
-  let after = from;
+  let { after } = filter;
   for (;;) {
-    const page = await tidings.list({ user_id, limit: limit - notifications.length, after });
+    const page = await tidings.list({ ...filter, limit: limit - notifications.length, after });
     notifications.push(...page.notifications.filter(wasShown));
     if (page.next === null || notifications.length >= limit) return { notifications, next: page.next };
     after = page.next;
