@@ -22,7 +22,7 @@ const HELP = `npm run bench -- [options]
   --help         This.
 
 Needs about 4 GB of disk in the temporary folder for d and e, 1,100 open files in one process for h and i, and about
-three quarters of an hour for everything.
+twenty minutes for everything.
 `;
 
 /** What a full and a quick run do. Counts are operations that are timed; `warmup` ones come before them. */
