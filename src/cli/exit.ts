@@ -16,7 +16,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 export const EXIT_MEANINGS: readonly (readonly [ExitCode, string])[] = [
   [EXIT.ok, "done"],
-  [EXIT.problem, "a check found a problem (audit, doctor)"],
+  [EXIT.problem, "a check found a problem (audit, doctor, subscribers check)"],
   [EXIT.usage, "bad usage or bad input; nothing of it was stored"],
   [EXIT.notFound, "what was named does not exist"],
   [EXIT.unchanged, "nothing changed (the answer says why), or a conflict with what is stored"],

@@ -217,7 +217,8 @@ function lastJson(request: IncomingMessage, response: ServerResponse, status: nu
 
 /** The head is written; the text is what is left. */
 function jsonWritten(response: ServerResponse, status: number, body: unknown): string {
-  const text = JSON.stringify(body);
+  // With an end of line, for those who read it in a terminal.
+  const text = `${JSON.stringify(body)}\n`;
   response.writeHead(status, {
     "content-type": "application/json; charset=utf-8",
     "content-length": Buffer.byteLength(text),

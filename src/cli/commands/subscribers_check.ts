@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { BUILT_IN_FOLDER, loadFolder } from "../../intake/subscribers/load.js";
 import { problemLine } from "../../intake/subscribers/set.js";
@@ -19,6 +20,7 @@ export const subscribersCheck = defineCommand({
   async run({ values, words, settings, output }) {
     if (words.length > 1) throw new UsageError("one folder at a time, please", "DIR");
     const folder = values.builtin ? BUILT_IN_FOLDER : (words[0] ?? join(settings.data, "subscribers"));
+    if (words[0] !== undefined && !existsSync(folder)) throw new UsageError(`there is no folder ${folder}`, "DIR");
     const { loaded, broken } = await loadFolder(folder);
     const ok = broken.length === 0;
     if (output.json) {

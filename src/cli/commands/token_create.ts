@@ -24,7 +24,7 @@ export const tokenCreate = defineCommand({
   usage: "--scope SCOPES [--user USER] [options]",
   about: [
     "A token stands for one user and opens what its scopes say. Its text is printed this once; only a digest of it is " +
-      "kept. Programs send it as `Authorization: Bearer TOKEN`, the commands take it as --token or TIDINGS_TOKEN.",
+      "kept. Programs send it as `Authorization: Bearer TOKEN`, the commands take it as --token or TIDINGS_TOKEN, with --server.",
   ],
   terms: { heading: "Scopes", rows: Object.entries(SCOPE_WORDS) },
   options: {
