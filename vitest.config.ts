@@ -8,6 +8,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "test/unit/**/*.test.ts"],
+          setupFiles: ["test/support/seed.ts"],
           testTimeout: 60_000,
           sequence: { groupOrder: 0 },
         },
@@ -16,6 +17,7 @@ export default defineConfig({
         test: {
           name: "system",
           include: ["test/system/**/*.test.ts"],
+          setupFiles: ["test/support/seed.ts"],
           testTimeout: 240_000,
           hookTimeout: 60_000,
           fileParallelism: false,

@@ -80,20 +80,21 @@ const kindsSchema = z.record(z.string(), z.unknown()).transform((kinds, context)
   return kinds as Kinds;
 });
 
-const TABLES = {
-  "": z.strictObject({ conversation: z.unknown().optional() }),
-  conversation: z.strictObject({ notifications: z.unknown().optional(), tools: z.unknown().optional() }),
-  "conversation.notifications": z.strictObject({ enable: z.boolean().optional(), kinds: kindsSchema.optional() }),
-} as const;
+const notificationsSchema = z.strictObject({ enable: z.boolean().optional(), kinds: kindsSchema.optional() });
 
-const fileSchema = z.strictObject({
-  conversation: z
-    .strictObject({
-      notifications: TABLES["conversation.notifications"].optional(),
-      tools: z.record(z.string(), toolSchema).optional(),
-    })
-    .optional(),
+const conversationSchema = z.strictObject({
+  notifications: notificationsSchema.optional(),
+  tools: z.record(z.string(), toolSchema).optional(),
 });
+
+const fileSchema = z.strictObject({ conversation: conversationSchema.optional() });
+
+/** Which keys each table may have, for the hint about one that it may not. */
+const TABLES = {
+  "": fileSchema,
+  conversation: conversationSchema,
+  "conversation.notifications": notificationsSchema,
+} as const;
 
 /** Reads it, or throws the first thing that is wrong as `ConfigError`. */
 export function parseConfig(source: string, file: string): Config {

@@ -50,6 +50,16 @@ export const eventTypeSchema = z
   .max(LIMITS.typeChars)
   .regex(TYPE_PATTERN, "must be 2 to 5 segments of letters, digits, _ and -, joined by dots, like tool.call.failure");
 
+/** A whole type, or a prefix of some, like `tool.*`: what it stands for has at least one segment more. */
+export function isTypePattern(pattern: string): boolean {
+  const type = pattern.endsWith(".*") ? `${pattern.slice(0, -2)}.any` : pattern;
+  return eventTypeSchema.safeParse(type).success;
+}
+
+export function matchesType(pattern: string, type: string): boolean {
+  return pattern.endsWith(".*") ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
+}
+
 export const eventSchema = z.strictObject({
   type: eventTypeSchema,
   source: wordSchema(LIMITS.sourceChars),

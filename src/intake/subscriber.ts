@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ADDRESSES, type Axes, HANDLERS, TARGETS } from "../domain/axes.js";
 import { InvalidInputError } from "../domain/errors.js";
-import { eventTypeSchema, type NewEvent } from "../domain/event.js";
+import { isTypePattern, type NewEvent } from "../domain/event.js";
 import { type SubscriberId, subscriberId } from "../domain/ids.js";
 import { LIMITS } from "../domain/limits.js";
 import { parseInput, textSchema, wordSchema } from "../domain/parse.js";
@@ -38,12 +38,9 @@ export interface SubscriberInput {
   content?: (event: NewEvent) => string;
 }
 
-const patternSchema = z.string().refine((pattern) => {
-  const prefix = pattern.endsWith(".*") ? pattern.slice(0, -2) : undefined;
-  return prefix === undefined
-    ? eventTypeSchema.safeParse(pattern).success
-    : /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){0,3}$/.test(prefix);
-}, "must be an event type like tool.call.failure, or a prefix like tool.*");
+const patternSchema = z
+  .string()
+  .refine(isTypePattern, "must be an event type like tool.call.failure, or a prefix like tool.*");
 
 const subscriberSchema = z
   .strictObject({

@@ -44,6 +44,10 @@ export interface ServerLimits {
   readonly drainMs: number;
 }
 
+export const DEFAULT_PORT = 4747;
+/** This machine only. */
+export const DEFAULT_HOST = "127.0.0.1";
+
 export const SERVER_LIMITS: ServerLimits = {
   bodyBytes: 1_048_576,
   bodyPieces: 16_384,

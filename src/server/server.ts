@@ -13,7 +13,7 @@ import { Gate, hostInUrl } from "./gate.js";
 import { Http, type HttpParts } from "./http.js";
 import { Hub } from "./hub.js";
 import { Ingest } from "./ingest.js";
-import { SERVER_LIMITS, type ServerLimits } from "./limits.js";
+import { DEFAULT_HOST, DEFAULT_PORT, SERVER_LIMITS, type ServerLimits } from "./limits.js";
 import { RateLimit } from "./rate.js";
 import { removeServerFile, writeServerFile } from "./server_file.js";
 import { readWithoutUpgrade, Upgrade, wantsWebSocket } from "./upgrade.js";
@@ -36,7 +36,6 @@ export interface ServeOptions extends Omit<OpenOptions, "mode" | "onFailure"> {
   onDefect?: (error: unknown) => void;
 }
 
-const DEFAULT_PORT = 4747;
 /** From taking the file away to taking no more connections. */
 const GRACE_MS = 50;
 const HANG_UP_MS = 20;
@@ -81,7 +80,7 @@ export class TidingsServer {
 
   /** Opens the folder as its one writer, listens, and says where in `server.json`. */
   static async start(options: ServeOptions): Promise<TidingsServer> {
-    const { data, host = "127.0.0.1", port = DEFAULT_PORT, version = "" } = options;
+    const { data, host = DEFAULT_HOST, port = DEFAULT_PORT, version = "" } = options;
     const limits = { ...SERVER_LIMITS, ...options.limits };
     const onDefect = options.onDefect ?? (() => {});
     const token = options.token ?? newTokenText();

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { StoreError } from "../../domain/errors.js";
 import { later } from "../../platform/timers.js";
+import { DEFAULT_HOST, DEFAULT_PORT, SERVER_LIMITS } from "../../server/limits.js";
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT, exitCodeOf, UsageError } from "../exit.js";
@@ -9,8 +10,6 @@ import { runningServer } from "../running.js";
 import { oneLine } from "../text.js";
 import { VERSION } from "../version.js";
 
-const DEFAULT_PORT = 4747;
-const DEFAULT_HOST = "127.0.0.1";
 /** After so long, whoever ended it is told why it is still there. */
 const PATIENCE_MS = 1_000;
 
@@ -60,21 +59,21 @@ export const serve = defineCommand({
       value: "N",
       min: 1,
       summary: "how many events and calls a second one token may send",
-      preset: "10000",
+      preset: String(SERVER_LIMITS.ratePerSecond),
     },
     "ping-ms": {
       kind: "integer",
       value: "N",
       min: 10,
       summary: "how often a quiet WebSocket client is asked whether it is there",
-      preset: "30000",
+      preset: String(SERVER_LIMITS.pingMs),
     },
     "pong-ms": {
       kind: "integer",
       value: "N",
       min: 10,
       summary: "how long it may take to say so",
-      preset: "10000",
+      preset: String(SERVER_LIMITS.pongMs),
     },
   },
   examples: ["tidings serve", "tidings serve --port 0 --data /var/lib/tidings"],

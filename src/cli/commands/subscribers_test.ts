@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { type Config, EMPTY_CONFIG, parseConfig } from "../../config/config.js";
 import { channelOf, effectiveAxes } from "../../domain/axes.js";
-import { type NewEvent, parseEvent } from "../../domain/event.js";
+import { matchesType, type NewEvent, parseEvent } from "../../domain/event.js";
 import { severityAtLeast } from "../../domain/severity.js";
 import { isoTime } from "../../domain/time.js";
 import { derivedKey } from "../../intake/subscribers/dedupe.js";
@@ -106,8 +106,7 @@ function mutedBy(config: Config, { id, core, priority }: LoadedSubscriber, event
 function refusal(subscriber: LoadedSubscriber, event: NewEvent): string | undefined {
   const { type } = event;
   const { types, sources, severity_filter } = subscriber;
-  const matches = types.some((one) => (one.endsWith(".*") ? type.startsWith(one.slice(0, -1)) : type === one));
-  if (!matches) return `not matched: its type is ${type}`;
+  if (!types.some((pattern) => matchesType(pattern, type))) return `not matched: its type is ${type}`;
   if (sources !== null && !sources.includes(event.source)) return `not matched: its source is ${event.source}`;
   if (!severityAtLeast(event.severity, severity_filter))
     return `filtered: its severity ${event.severity} is below ${severity_filter}`;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { KeyPath } from "../../config/locate.js";
 import { ADDRESSES, channelOf, HANDLERS, isSystemChannel, TARGETS } from "../../domain/axes.js";
-import { eventTypeSchema } from "../../domain/event.js";
+import { isTypePattern } from "../../domain/event.js";
 import { DIRECT_SUBSCRIBER } from "../../domain/ids.js";
 import { LIMITS } from "../../domain/limits.js";
 import { didYouMean } from "../../domain/nearest.js";
@@ -29,12 +29,12 @@ export const SUBSCRIBER_LIMITS = {
 
 const DEFAULTS = { windowMs: 2_000, size: 10, dedupeWindowMs: 5_000, maxWaitMs: 2_000 } as const;
 
-const typeSchema = z.string().refine((pattern) => {
-  const prefix = pattern.endsWith(".*") ? pattern.slice(0, -2) : undefined;
-  if (prefix === undefined) return eventTypeSchema.safeParse(pattern).success;
-  // What a prefix matches has at least one segment more.
-  return eventTypeSchema.safeParse(`${prefix}.any`).success;
-}, "must be an event type like tool.call.failure (2 to 5 segments of letters, digits, _ and -), or a prefix like tool.*");
+const typeSchema = z
+  .string()
+  .refine(
+    isTypePattern,
+    "must be an event type like tool.call.failure (2 to 5 segments of letters, digits, _ and -), or a prefix like tool.*",
+  );
 
 function whole(min: number, max: number) {
   const message = `must be a whole number from ${min} to ${max}`;
