@@ -1,3 +1,6 @@
+export type { CarriedView, Carrier, CarrierEndView, LeaseView, SettleAnswer } from "./agent/carrier.js";
+export type { CollectOptions } from "./agent/carriers.js";
+export type { AgentThread } from "./agent/thread.js";
 export type { ClaimAnswer, ClaimInput, HeldItem } from "./delivery/deliveries.js";
 export type { Explanation, StoryLine } from "./delivery/explain.js";
 export type { Address, Axes, Channel, Handler, Target } from "./domain/axes.js";
@@ -13,7 +16,16 @@ export {
   TidingsError,
 } from "./domain/errors.js";
 export type { Event, EventInput, NewEvent } from "./domain/event.js";
-export type { EventId, JournalId, LeaseId, NotificationId, SubscriberId, ThreadId, UserId } from "./domain/ids.js";
+export type {
+  CarrierId,
+  EventId,
+  JournalId,
+  LeaseId,
+  NotificationId,
+  SubscriberId,
+  ThreadId,
+  UserId,
+} from "./domain/ids.js";
 export type { Change, JournalEntry, MatchOutcome } from "./domain/journal.js";
 export type { Json, JsonObject } from "./domain/json.js";
 export type {
@@ -23,10 +35,12 @@ export type {
   NotifyInput,
   Reason,
 } from "./domain/notification.js";
+export type { Point } from "./domain/points.js";
 export type { DeliveryPolicy } from "./domain/policy.js";
 export type { InjectionPoint, Priority } from "./domain/priority.js";
 export type { Severity } from "./domain/severity.js";
 export type { State } from "./domain/transitions.js";
+export type { ProblemView, SettingsView, SubscriberList, SubscriberView } from "./intake/listing.js";
 export type { SubscriberInput } from "./intake/subscriber.js";
 export type { Clock } from "./platform/clock.js";
 export type { AuditProblem, AuditReport } from "./store/audit.js";
@@ -39,6 +53,7 @@ export {
   type ListInput,
   type NotifyAnswer,
   type OpenOptions,
+  type SettingsInput,
   type ThreadView,
   Tidings,
   type TidingsView,

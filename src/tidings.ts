@@ -1,6 +1,9 @@
 /** The facade: everything a program does with Tidings starts at `Tidings.open`. */
+import { join } from "node:path";
 import { z } from "zod";
 import { Tokens } from "./access/tokens.js";
+import { Carriers } from "./agent/carriers.js";
+import { AgentThread } from "./agent/thread.js";
 import { Deliveries, viewOrMiss } from "./delivery/deliveries.js";
 import { type Explanation, explain } from "./delivery/explain.js";
 import { type FeedBatch, feed } from "./delivery/feed.js";
@@ -39,9 +42,18 @@ import { isoTime } from "./domain/time.js";
 import { ALL_GRANTS, type Grants } from "./domain/token.js";
 import { STATES, type State } from "./domain/transitions.js";
 import { viewOf } from "./domain/view.js";
-import { BUILT_IN } from "./intake/builtin.js";
+import { Catalogue } from "./intake/catalogue.js";
 import { Intake } from "./intake/intake.js";
-import { parseSubscriber, type SubscriberInput } from "./intake/subscriber.js";
+import {
+  checkedDisabled,
+  disabledSchema,
+  type SettingsView,
+  type SubscriberList,
+  settingsView,
+  subscriberList,
+} from "./intake/listing.js";
+import { Operator } from "./intake/operator.js";
+import type { SubscriberInput } from "./intake/subscriber.js";
 import { type Clock, systemClock } from "./platform/clock.js";
 import { type AuditReport, audit } from "./store/audit.js";
 import type { Acceptance, Accepted, AcceptOutcome, Counts, PruneStep, Store, StoreFacts } from "./store/contract.js";
@@ -50,8 +62,19 @@ import { openSqliteStore } from "./store/sqlite/store.js";
 export interface OpenOptions {
   /** The data folder; made if it is not there. Default `.tidings`. */
   data?: string;
-  /** Beside the built-in ones; one with a built-in's id takes its place. */
+  /** Beside the built-in ones and those of the folder; one with the id of another takes its place. */
   subscribers?: readonly SubscriberInput[];
+  /** The folder of subscriber files; default `subscribers` in the data folder; null: none. It may be missing. */
+  subscribers_folder?: string | null;
+  /** The switches; default `tidings.toml` in the data folder; null: none. It may be missing. */
+  config_file?: string | null;
+  /**
+   * Whether edits of those files take effect by themselves, and the operator's inbox is told of what is wrong with them;
+   * true unless said otherwise.
+   */
+  watch?: boolean;
+  /** Something is wrong with a file of the above, in a line that says where and why. */
+  onProblem?: (line: string) => void;
   /** Times and attempts that differ from the defaults. */
   policy?: Partial<DeliveryPolicy>;
   /**
@@ -121,6 +144,12 @@ export interface AckInput {
   action: AckAction;
 }
 
+export interface SettingsInput {
+  user_id?: string | undefined;
+  /** All that this user wants to have switched off. */
+  disabled_subscribers: readonly string[];
+}
+
 export interface ThreadView {
   thread_id: ThreadId;
   user_id: UserId;
@@ -150,6 +179,7 @@ const watchSchema = z.int().min(0);
 
 interface Shared {
   readonly store: Store;
+  readonly catalogue: Catalogue;
   readonly intake: Intake;
   readonly policy: DeliveryPolicy;
   /** Wakes the watchers when Tidings closes or fails. */
@@ -160,6 +190,8 @@ interface Shared {
 export class TidingsView {
   /** Ownership by agents: claim, renew, settle, release, promote. */
   readonly deliveries: Deliveries;
+  /** What agents are told: collect, renew, settle, fail, by the id of a thread or a carrier. */
+  readonly carriers: Carriers;
   protected readonly shared: Shared;
   readonly #principal: Principal;
   readonly #grants: Grants;
@@ -169,6 +201,7 @@ export class TidingsView {
     this.#principal = principal;
     this.#grants = grants;
     this.deliveries = new Deliveries(shared.store, principal, shared.policy);
+    this.carriers = new Carriers(shared.store, principal, shared.policy, shared.ended.signal);
   }
 
   /** Takes an event in. Resolves when it is on disk. */
@@ -303,6 +336,11 @@ export class TidingsView {
     return threadView(await this.shared.store.startThread(this.#principal, owner, wanted));
   }
 
+  /** A conversation as its agent has it: what is to be told there, and when. */
+  thread(thread_id: string): AgentThread {
+    return new AgentThread(this.carriers, thread_id, this.#defaultUser());
+  }
+
   /** Closes it: what was in it goes to the user's inbox, or ends. */
   async closeThread(thread_id: string): Promise<ThreadView> {
     return threadView(await this.shared.store.closeThread(this.#principal, threadId(parseInput(idSchema, thread_id))));
@@ -313,6 +351,31 @@ export class TidingsView {
     const { thread_id, subject } = parseInput(observeSchema, input);
     const withdrawn = await this.shared.store.observe(this.#principal, threadId(thread_id), subject);
     return withdrawn.map(viewOf);
+  }
+
+  /** What a user has switched off. */
+  async settings(user_id: string = this.#defaultUser()): Promise<SettingsView> {
+    const { store, catalogue } = this.shared;
+    const user = userId(parseInput(idSchema, user_id));
+    return settingsView(catalogue, await store.settings(this.#principal, user));
+  }
+
+  /** Takes effect at the next delivery. A core subscriber, or one that is not there, is refused. */
+  async updateSettings(input: SettingsInput): Promise<SettingsView> {
+    const { store, catalogue } = this.shared;
+    const { user_id = this.#defaultUser(), disabled_subscribers } = parseInput(settingsSchema, input);
+    const user = userId(user_id);
+    const before = await store.settings(this.#principal, user);
+    const disabled = checkedDisabled(catalogue, before.disabled_subscribers, disabled_subscribers);
+    const after = await store.updateSettings(this.#principal, { user_id: user, disabled_subscribers: disabled });
+    return settingsView(catalogue, after);
+  }
+
+  /** Every subscriber with its state for this user, and what is wrong with their files. */
+  async subscribers(user_id: string = this.#defaultUser()): Promise<SubscriberList> {
+    const { store, catalogue } = this.shared;
+    const user = userId(parseInput(idSchema, user_id));
+    return subscriberList(catalogue, await store.settings(this.#principal, user));
   }
 
   #defaultUser(): UserId {
@@ -326,6 +389,11 @@ export class TidingsView {
     return { ...input, user_id: named ?? this.#principal.user_id };
   }
 }
+
+export const settingsSchema = z.strictObject({
+  user_id: wordSchema(LIMITS.idChars).optional(),
+  disabled_subscribers: disabledSchema,
+});
 
 const threadSchema = z.strictObject({
   user_id: wordSchema(LIMITS.idChars).optional(),
@@ -345,33 +413,47 @@ export class Tidings extends TidingsView {
   /** Who may speak to a server on this folder. */
   readonly tokens: Tokens;
   readonly #watchdog: Watchdog | undefined;
+  readonly #operator: Operator;
 
-  private constructor(shared: Shared, writable: boolean, watchdog: Watchdog | undefined) {
+  private constructor(shared: Shared, writable: boolean, watchdog: Watchdog | undefined, operator: Operator) {
     super(shared, HOST, ALL_GRANTS);
     this.tokens = new Tokens(shared.store);
     this.journal_id = shared.store.journal_id;
     this.writable = writable;
     this.#watchdog = watchdog;
+    this.#operator = operator;
   }
 
   /** Opens a data folder and starts its watchdog. */
   static async open(options: OpenOptions = {}): Promise<Tidings> {
     const policy = parsePolicy(options.policy);
-    const intake = new Intake(subscribersOf(options.subscribers ?? []));
     const ended = new AbortController();
-    const { bytes_max } = options;
+    const { bytes_max, data = ".tidings", mode = "write" } = options;
+    const watch = mode !== "read" && (options.watch ?? true);
+    const catalogue = await Catalogue.open({
+      subscribers: options.subscribers ?? [],
+      folder: options.subscribers_folder === undefined ? join(data, "subscribers") : options.subscribers_folder,
+      config_file: options.config_file === undefined ? join(data, "tidings.toml") : options.config_file,
+      watch,
+    });
     const store = await openSqliteStore({
-      folder: options.data ?? ".tidings",
+      folder: data,
+      editor: catalogue,
       policy,
       clock: options.clock ?? systemClock,
-      mode: options.mode ?? "write",
+      mode,
       waitMs: options.wait_ms ?? 5_000,
       ...(bytes_max === undefined ? {} : { bytesMax: bytes_max }),
       onFailure: (error) => {
         ended.abort(error);
         options.onFailure?.(error);
       },
+    }).catch(async (error: unknown) => {
+      await catalogue.close();
+      throw error;
     });
+    const intake = new Intake(catalogue);
+    const operator = new Operator(store, intake, options.onProblem ?? (() => {}));
     const watchdog = store.writable
       ? new Watchdog(store, (error) => {
           const failure = new StoreError(
@@ -385,11 +467,14 @@ export class Tidings extends TidingsView {
       : undefined;
     try {
       await watchdog?.start();
+      if (watch && store.writable) await operator.follow(catalogue);
+      else operator.log(catalogue.problems);
     } catch (error) {
+      await catalogue.close();
       await store.close();
       throw error;
     }
-    return new Tidings({ store, intake, policy, ended }, store.writable, watchdog);
+    return new Tidings({ store, catalogue, intake, policy, ended }, store.writable, watchdog, operator);
   }
 
   /**
@@ -440,8 +525,11 @@ export class Tidings extends TidingsView {
   /** Commits what waits, ends the watchers and lets the folder go. */
   async close(): Promise<void> {
     const stopped = this.#watchdog?.stop();
-    this.shared.ended.abort();
-    await this.shared.store.close();
+    const { catalogue, ended, store } = this.shared;
+    ended.abort();
+    // Both at once: from here on nothing new is taken.
+    await Promise.all([catalogue.close(), store.close()]);
+    await this.#operator.close();
     await stopped;
   }
 
@@ -463,15 +551,13 @@ const policySchema = z.strictObject({
   leaseMs: z.int().min(1).max(LIMITS.leaseMsMax).optional(),
   attemptsMax: z.int().min(1).max(100).optional(),
   backoffMs: z.int().min(0).max(LIMITS.leaseMsMax).optional(),
+  pendingPerThread: z.int().min(1).max(LIMITS.pendingMax).optional(),
+  pendingPerSource: z.int().min(1).max(LIMITS.pendingMax).optional(),
+  criticalPerMinute: z.int().min(0).optional(),
 });
 
 function parsePolicy(policy: Partial<DeliveryPolicy> | undefined): DeliveryPolicy {
   return { ...DEFAULT_POLICY, ...withoutUndefined(parseInput(policySchema, policy ?? {})) };
-}
-
-function subscribersOf(own: readonly SubscriberInput[]) {
-  const replaced = new Set(own.map((subscriber) => subscriber.id));
-  return [...BUILT_IN.filter((subscriber) => !replaced.has(subscriber.id)), ...own].map(parseSubscriber);
 }
 
 function emitAnswer(accepted: Accepted): EmitAnswer {

@@ -14,6 +14,9 @@ import { prune } from "./commands/prune.js";
 import { restore } from "./commands/restore.js";
 import { serve } from "./commands/serve.js";
 import { subscribersCheck } from "./commands/subscribers_check.js";
+import { subscribersDisable } from "./commands/subscribers_disable.js";
+import { subscribersEnable } from "./commands/subscribers_enable.js";
+import { subscribersList } from "./commands/subscribers_list.js";
 import { subscribersTest } from "./commands/subscribers_test.js";
 import { tokenCreate } from "./commands/token_create.js";
 import { tokenList } from "./commands/token_list.js";
@@ -32,6 +35,9 @@ export const COMMANDS: readonly Command[] = [
   explain,
   deadList,
   deadRedrive,
+  subscribersList,
+  subscribersDisable,
+  subscribersEnable,
   subscribersCheck,
   subscribersTest,
   tokenCreate,

@@ -8,7 +8,8 @@ import { pause } from "../platform/timers.js";
 import { type OpenOptions, Tidings } from "../tidings.js";
 import type { Call } from "./command.js";
 import { runningServer } from "./running.js";
-import type { Settings } from "./settings.js";
+import { filesOf, type Settings } from "./settings.js";
+import { oneLine } from "./text.js";
 
 const RETRY_MS = 25;
 /** How long a reader waits for a first writer that is just making the database. */
@@ -38,7 +39,10 @@ export async function withPlane<Value>(
     let tidings: Tidings;
     try {
       const patient = { ...settings, waitMs: Math.min(leftMs, LOCK_MS) };
-      tidings = await open(patient, mode === "write" ? "write" : "write_if_free");
+      // Whoever only looks is not told what `doctor` tells.
+      const onProblem = (line: string) =>
+        mode === "write" ? where.output.remark(`tidings: ${oneLine(line)}`) : undefined;
+      tidings = await open(patient, mode === "write" ? "write" : "write_if_free", onProblem);
     } catch (error) {
       // Its writer may be a server that is just starting, or one that is just ending.
       if (!isBusy(error) || leftMs <= LOCK_MS) throw error;
@@ -126,14 +130,20 @@ async function closing<Value>(tidings: Tidings, use: (tidings: Tidings) => Promi
   }
 }
 
-async function open(settings: Settings, mode: NonNullable<OpenOptions["mode"]>): Promise<Tidings> {
+async function open(
+  settings: Settings,
+  mode: NonNullable<OpenOptions["mode"]>,
+  onProblem: (line: string) => void = () => {},
+): Promise<Tidings> {
   const { data, policy, waitMs, bytesMax } = settings;
   const start = systemClock.monotonic();
   for (;;) {
     const leftMs = Math.max(0, waitMs - (systemClock.monotonic() - start));
     try {
       const bound = bytesMax === undefined ? {} : { bytes_max: bytesMax };
-      return await Tidings.open({ data, mode, policy, wait_ms: leftMs, ...bound });
+      // Over before a file could change.
+      const files = { ...filesOf(settings), watch: false, onProblem };
+      return await Tidings.open({ data, mode, policy, wait_ms: leftMs, ...bound, ...files });
     } catch (error) {
       const patienceMs = isBusy(error) ? waitMs : mode !== "write" && mayBeInTheMaking(error) ? BEING_MADE_MS : 0;
       if (systemClock.monotonic() - start + RETRY_MS > patienceMs) throw error;

@@ -17,6 +17,20 @@ export const COMMON_OPTIONS = {
     env: "TIDINGS_SERVER",
   },
   token: { kind: "text", value: "TOKEN", summary: "the token for --server", env: "TIDINGS_TOKEN" },
+  subscribers: {
+    kind: "text",
+    value: "DIR",
+    summary: "folder of subscriber files",
+    env: "TIDINGS_SUBSCRIBERS",
+    preset: "subscribers in the data folder",
+  },
+  config: {
+    kind: "text",
+    value: "FILE",
+    summary: "the file with the switches",
+    env: "TIDINGS_CONFIG",
+    preset: "tidings.toml in the data folder",
+  },
   "wait-ms": {
     kind: "integer",
     value: "N",
@@ -67,6 +81,9 @@ export interface Settings {
   readonly waitMs: number;
   readonly policy: Partial<DeliveryPolicy>;
   readonly bytesMax: number | undefined;
+  /** Where subscriber files and switches are; without a word, in the data folder. */
+  readonly subscribersFolder: string | undefined;
+  readonly configFile: string | undefined;
   /** The server that was named; without one, the data folder's own is looked for. */
   readonly server: Endpoint | undefined;
   /** What a suggested command needs to act on the same folder or server. */
@@ -75,7 +92,15 @@ export interface Settings {
   readonly folderFlags: readonly string[];
 }
 
-const FOLDER_FLAGS = ["agent-ttl-ms", "context-ttl-ms", "system-ttl-ms", "lease-ms", "bytes-max"] as const;
+const FOLDER_FLAGS = [
+  "subscribers",
+  "config",
+  "agent-ttl-ms",
+  "context-ttl-ms",
+  "system-ttl-ms",
+  "lease-ms",
+  "bytes-max",
+] as const;
 
 export function settingsOf(values: Values<typeof COMMON_OPTIONS>, env: NodeJS.ProcessEnv): Settings {
   const data = values.data ?? named(env, "TIDINGS_DATA") ?? DEFAULT_DATA;
@@ -97,9 +122,19 @@ export function settingsOf(values: Values<typeof COMMON_OPTIONS>, env: NodeJS.Pr
       ...(leaseMs === undefined ? {} : { leaseMs }),
     },
     bytesMax: values["bytes-max"] ?? positive(env, "TIDINGS_BYTES_MAX"),
+    subscribersFolder: values.subscribers ?? named(env, "TIDINGS_SUBSCRIBERS"),
+    configFile: values.config ?? named(env, "TIDINGS_CONFIG"),
     server: serverOf(server, values.token ?? named(env, "TIDINGS_TOKEN")),
     dataFlag: [...again("data", values.data), ...again("server", values.server)].join(""),
     folderFlags: FOLDER_FLAGS.filter((name) => values[name] !== undefined).map((name) => `--${name}`),
+  };
+}
+
+/** As `Tidings.open` takes them. */
+export function filesOf({ subscribersFolder, configFile }: Settings) {
+  return {
+    ...(subscribersFolder === undefined ? {} : { subscribers_folder: subscribersFolder }),
+    ...(configFile === undefined ? {} : { config_file: configFile }),
   };
 }
 

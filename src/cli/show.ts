@@ -38,8 +38,9 @@ export function stateWord(state: State, output: Output, columns = 0): string {
   return output.style(STATE_STYLES[state], pad(state, columns));
 }
 
-export function times(notification: NotificationView): string {
-  return notification.count > 1 ? `(${notification.count} times)` : "";
+/** How often, unless its own words say so. */
+export function times({ content, count }: NotificationView): string {
+  return count > 1 && !content.includes(`${count} times`) ? `(${count} times)` : "";
 }
 
 export function ageOf(at: string): string {

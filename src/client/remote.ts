@@ -12,6 +12,7 @@ import {
 import { type EventInput, parseEvent } from "../domain/event.js";
 import type { NotificationView, NotificationWithEvents, NotifyInput } from "../domain/notification.js";
 import type { TokenView } from "../domain/token.js";
+import type { SettingsView, SubscriberList } from "../intake/listing.js";
 import { systemClock } from "../platform/clock.js";
 import { pause } from "../platform/timers.js";
 import type { Counts, PruneStep } from "../store/contract.js";
@@ -22,13 +23,17 @@ import type {
   ListAnswer,
   ListInput,
   NotifyAnswer,
+  SettingsInput,
   Tidings,
   TidingsView,
 } from "../tidings.js";
 import { type CallOptions, type Endpoint, errorOf, RpcClient } from "./rpc.js";
 
 /** What can be asked for of a folder and of a server alike, as one principal. */
-export type PlaneView = Pick<TidingsView, "ack" | "counts" | "explain" | "list" | "read" | "redrive">;
+export type PlaneView = Pick<
+  TidingsView,
+  "ack" | "counts" | "explain" | "list" | "read" | "redrive" | "settings" | "subscribers" | "updateSettings"
+>;
 
 /** The same for the host, or an admin's token. */
 export type Plane = PlaneView &
@@ -75,6 +80,18 @@ class RemoteView implements PlaneView {
 
   redrive(id: string): Promise<NotificationView | Miss> {
     return this.rpc.call("notification/redrive", this.#as({ id }));
+  }
+
+  settings(user_id?: string): Promise<SettingsView> {
+    return this.answer("settings/get", this.#as(user_id === undefined ? {} : { user_id }));
+  }
+
+  updateSettings(input: SettingsInput): Promise<SettingsView> {
+    return this.answer("settings/update", this.#as(input));
+  }
+
+  subscribers(user_id?: string): Promise<SubscriberList> {
+    return this.answer("subscriber/list", this.#as(user_id === undefined ? {} : { user_id }));
   }
 
   /** Of a method that has no misses. */

@@ -172,6 +172,34 @@ function configOf({ conversation }: z.output<typeof fileSchema>, file: string): 
   return { file, notifications: { enable, kinds: sources }, tools: new Map(tools) };
 }
 
+/** The keys, in full, whose values differ between two versions. */
+export function changedKeys(before: Config, after: Config): string[] {
+  const was = valuesOf(before);
+  const is = valuesOf(after);
+  return [...new Set([...was.keys(), ...is.keys()])].filter((key) => was.get(key) !== is.get(key)).sort();
+}
+
+/** Without what holds when nothing is said. */
+function valuesOf({ notifications, tools }: Config): ReadonlyMap<string, string | boolean> {
+  const values = new Map<string, string | boolean>();
+  const note = (key: string, value: string | boolean | null, preset: string | boolean | null) => {
+    if (value !== null && value !== preset) values.set(`conversation.${key}`, value);
+  };
+  note("notifications.enable", notifications.enable, true);
+  for (const [source, { enable, names }] of notifications.kinds) {
+    note(`notifications.kinds.${source}.enable`, enable, true);
+    for (const [name, on] of names) note(`notifications.kinds.${source}.${name}`, on, true);
+  }
+  for (const [tool, { source, stateful, impact, turn_end, notifications: names }] of tools) {
+    note(`tools.${tool}.source`, source, null);
+    note(`tools.${tool}.stateful`, stateful, false);
+    note(`tools.${tool}.impact`, impact, null);
+    note(`tools.${tool}.turn_end`, turn_end, null);
+    for (const [name, on] of names) note(`tools.${tool}.notifications.${name}`, on, true);
+  }
+  return values;
+}
+
 /** Handles of tools were once a source of their own. */
 export function sourceName(name: string): string {
   return name === "handle" ? "tool" : name;

@@ -73,6 +73,7 @@ const MATCHED: Record<MatchOutcome, string> = {
   batched: "added it to a batch for",
   merged: "merged it into",
   filtered: "kept it back by its severity filter, as",
+  muted: "is switched off for it; kept back, as",
 };
 
 async function notificationStory(store: Store, principal: Principal, id: NotificationId): Promise<StoryLine[]> {
@@ -90,6 +91,7 @@ function tellEntry(entry: JournalEntry, id: NotificationId): StoryLine[] {
   if (entry.type === "thread") lines.push(line(entry, `Thread ${entry.thread_id} was closed.`));
   if (entry.type === "observation")
     lines.push(line(entry, `The agent saw ${entry.subject} (generation ${entry.generation}) by itself.`));
+  if (entry.type === "carrier") lines.push(line(entry, carrierText(entry)));
   for (const change of entry.changes)
     if (change.notification_id === id) lines.push(line(entry, tellChange(change, entry)));
   return lines;
@@ -104,6 +106,23 @@ function eventText(event: Event): string {
   return `Event ${event.id}: ${event.type} from ${event.source}, severity ${event.severity}, for user ${event.user_id}${thread}.`;
 }
 
+/** What became of a carrier; the changes that follow tell what became of what was in it. */
+function carrierText({ carrier_id, state, point, ended, note }: Extract<JournalEntry, { type: "carrier" }>): string {
+  const name = `Carrier ${carrier_id} (${point})`;
+  switch (ended) {
+    case null:
+      return state === "open" ? `${name} was opened for the agent.` : `${name} was opened and sent to the agent.`;
+    case "settled":
+      return `${name} was sent: the agent was told.`;
+    case "failed":
+      return `${name} is void: the agent was not told${note === null ? "" : ` (${note})`}.`;
+    case "lease_expired":
+      return `${name} is ${state === "void" ? "void" : "over"}: its lease ran out.`;
+    case "thread_closed":
+      return `${name} is ${state === "void" ? "void" : "over"}: its thread was closed.`;
+  }
+}
+
 function tellChange(change: Change, entry: JournalEntry): string {
   const path = change.path.length === 0 ? "" : ` [${change.path.join(", ")}]`;
   return `${sentence(change, entry)}${path}`;
@@ -115,6 +134,8 @@ function sentence(change: Change, entry: JournalEntry): string {
     case "create":
       return created(change);
     case "merge": {
+      if (set.rows !== undefined)
+        return `Event ${change.event_id} is a further row of the batch: ${set.rows} rows now${noteOf(change)}.`;
       const revised = set.revision === undefined ? "the text stays" : `the text changed, revision ${set.revision}`;
       return `Event ${change.event_id} came with the same key and was merged: ${set.count} times now; ${revised}${noteOf(change)}.`;
     }
@@ -130,12 +151,18 @@ function sentence(change: Change, entry: JournalEntry): string {
     case "release":
       return `Released, attempt ${set.attempts}${entry.type === "delivery" && entry.operation === "watchdog" ? ", since its lease ran out" : ""}; waits until ${isoTime(set.not_before ?? 0)}.`;
     case "escalate": {
-      return `Taken to the user on the channel ${set.channel}, lease epoch ${set.lease_epoch}: ${why(set.reason)}${noteOf(change)}.`;
+      const reason = set.reason === "unacknowledged" ? "the agent did not acknowledge it" : why(set.reason);
+      return `Taken to the user on the channel ${set.channel}, lease epoch ${set.lease_epoch}: ${reason}${noteOf(change)}.`;
     }
     case "expire":
       return `A dead letter: ${why(set.reason)}.`;
     case "suppress":
-      return `Kept back: ${why(set.reason)}.`;
+      return `Kept back: ${why(set.reason)}${noteOf(change)}.`;
+    case "flush": {
+      const closed = set.open_until === null ? "The batch was closed and worded" : "Worded anew";
+      const revised = set.revision === undefined ? "" : `, revision ${set.revision}`;
+      return `${closed}${revised}${degradedOf(change.words?.degraded)}${noteOf(change)}.`;
+    }
   }
 }
 
@@ -152,8 +179,16 @@ function created(change: Change): string {
     notification.redrive_of === null ? "" : ` It sends the dead letter ${notification.redrive_of} again.`,
     notification.linked_to === null ? "" : ` An agent holds ${notification.linked_to} with the same key.`,
     set.reason === undefined ? "" : ` Kept back: ${why(set.reason)}.`,
+    set.open_until === undefined || set.open_until === null
+      ? ""
+      : ` Open for further events until ${isoTime(set.open_until)} at the latest.`,
+    notification.degraded === null ? "" : ` In general words: ${notification.degraded}.`,
   ].join("");
   return `Subscriber ${notification.subscriber_id} made this notification: routed ${declared}${effective}, priority ${set.priority}, until ${isoTime(set.deadline ?? 0)}${noteOf(change)}.${links}`;
+}
+
+function degradedOf(reason: string | null | undefined): string {
+  return reason === undefined || reason === null ? "" : `, in general words, since ${reason}`;
 }
 
 function noteOf({ note }: Change): string {
@@ -172,7 +207,7 @@ const WHY: Record<Reason, string> = {
   attempts: "the agent failed too often",
   thread_closed: "its thread was closed",
   promoted: "the agent's own act concerns the user",
-  unacknowledged: "nobody acknowledged it before its deadline",
+  unacknowledged: "it was not acknowledged in time",
 };
 
 function why(reason: Reason | null | undefined): string {

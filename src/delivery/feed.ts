@@ -55,11 +55,17 @@ async function pushesOf(states: States, entry: JournalEntry): Promise<Push[]> {
     const shown = await states.after(entry, id, changes);
     // Retention has removed it meanwhile: it was settled long ago.
     if (shown === undefined || !isSystemChannel(shown.delivery.channel)) continue;
-    const arrived = changes.some(({ command }) => command === "create" || command === "escalate");
-    if (arrived && shown.delivery.state === "SUPPRESSED") continue;
+    // An open batch is shown when it is closed, and what is kept back never.
+    if (shown.delivery.state === "PENDING" || shown.delivery.state === "SUPPRESSED") continue;
+    const arrived = changes.some(arrives);
     pushes.push({ kind: arrived ? "created" : "updated", user_id, seq, notification: viewOf(shown) });
   }
   return pushes;
+}
+
+/** Whether it comes to the user with this change. */
+function arrives({ command, path }: Change): boolean {
+  return command === "create" || command === "escalate" || (command === "dispatch" && path.length > 0);
 }
 
 type Shown = Pick<Stored, "notification" | "delivery" | "event_ids" | "seq">;

@@ -1,12 +1,12 @@
 /**
- * The watchdog ends what nobody took: it looks when it starts and then twice a second, so that it acts within a
- * second of a deadline. What is overdue is judged by the store's clock, inside the transaction that acts.
+ * The watchdog ends what nobody took, and the windows of batches: it looks when it starts and then ten times a second. What
+ * is overdue is judged by the store's clock, inside the transaction that acts.
  */
 import { StoreError, TidingsError } from "../domain/errors.js";
 import { every } from "../platform/timers.js";
 import type { Store } from "../store/contract.js";
 
-const PERIOD_MS = 500;
+const PERIOD_MS = 100;
 const SLICE = 64;
 
 export class Watchdog {

@@ -70,7 +70,7 @@ export class NotFoundError extends TidingsError {
 
 /** The input contradicts what is stored. */
 export class ConflictError extends TidingsError {
-  readonly reason: "idempotency_mismatch" | "thread_closed" | "cursor_too_old";
+  readonly reason: "idempotency_mismatch" | "thread_closed" | "thread_held" | "cursor_too_old";
 
   constructor(reason: ConflictError["reason"], message: string) {
     super("conflict", message);

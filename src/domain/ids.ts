@@ -13,6 +13,8 @@ export type UserId = Branded<"UserId">;
 export type SubscriberId = Branded<"SubscriberId">;
 /** UUIDv7; one for every claim. */
 export type LeaseId = Branded<"LeaseId">;
+/** UUIDv7; its last 48 bits are the `seq` of the entry that opened it. */
+export type CarrierId = Branded<"CarrierId">;
 /** UUIDv7; names a token without being it. */
 export type TokenId = Branded<"TokenId">;
 /** Names one journal; a restored backup gets a new one. */
@@ -24,6 +26,7 @@ export const threadId = (value: string): ThreadId => value as ThreadId;
 export const userId = (value: string): UserId => value as UserId;
 export const subscriberId = (value: string): SubscriberId => value as SubscriberId;
 export const leaseId = (value: string): LeaseId => value as LeaseId;
+export const carrierId = (value: string): CarrierId => value as CarrierId;
 export const tokenId = (value: string): TokenId => value as TokenId;
 export const journalId = (value: string): JournalId => value as JournalId;
 
@@ -31,3 +34,5 @@ export const journalId = (value: string): JournalId => value as JournalId;
 export const LOCAL_USER = userId("local");
 /** The subscriber behind `notify()`. */
 export const DIRECT_SUBSCRIBER = subscriberId("direct");
+/** The subscriber behind the summary of what was too much. */
+export const OVERFLOW_SUBSCRIBER = subscriberId("overflow");

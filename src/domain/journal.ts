@@ -1,6 +1,8 @@
+import type { CarrierEnd, CarrierState } from "./carrier.js";
 import type { Event } from "./event.js";
-import type { EventId, NotificationId, SubscriberId, ThreadId, TokenId, UserId } from "./ids.js";
+import type { CarrierId, EventId, NotificationId, SubscriberId, ThreadId, TokenId, UserId } from "./ids.js";
 import type { Delivery, Notification } from "./notification.js";
+import type { Point } from "./points.js";
 import type { Scope } from "./token.js";
 import type { Column, State } from "./transitions.js";
 
@@ -21,13 +23,19 @@ export interface Change {
   /** With `merge`: the event that came, and the subscriber that matched it. */
   readonly event_id?: EventId;
   readonly subscriber_id?: SubscriberId;
-  /** With a merge that changes the words. */
+  /** With `merge`, where there are rows: to which one the event counts; a further one if `set` says how many there are then. */
+  readonly row?: number;
+  /** With a merge or a flush that changes the words. */
   readonly words?: Partial<Notification>;
   /** A word of the caller for `explain`, for example the tool that caused a promotion. */
   readonly note?: string;
 }
 
-export const MATCH_OUTCOMES = ["queued", "batched", "merged", "filtered"] as const;
+/**
+ * `queued`: a notification by itself. `batched`: it opened a batch, or is a further row of one. `merged`: it counts to what was
+ * there. `filtered`: below the subscriber's severity. `muted`: switched off.
+ */
+export const MATCH_OUTCOMES = ["queued", "batched", "merged", "filtered", "muted"] as const;
 export type MatchOutcome = (typeof MATCH_OUTCOMES)[number];
 
 export interface MatchRecord {
@@ -40,12 +48,23 @@ export interface MatchRecord {
 export function matchesOf(changes: readonly Change[]): MatchRecord[] {
   return changes.flatMap((change): MatchRecord[] => {
     const { command, notification_id, notification } = change;
+    const { set } = change;
     if (command === "merge" && change.subscriber_id !== undefined)
-      return [{ subscriber_id: change.subscriber_id, outcome: "merged", notification_id }];
+      return [
+        {
+          subscriber_id: change.subscriber_id,
+          outcome: set.rows === undefined ? "merged" : "batched",
+          notification_id,
+        },
+      ];
     if (command !== "create" || notification === undefined) return [];
-    const outcome = change.set.reason === "filtered" ? "filtered" : "queued";
-    return [{ subscriber_id: notification.subscriber_id, outcome, notification_id }];
+    return [{ subscriber_id: notification.subscriber_id, outcome: createdAs(set), notification_id }];
   });
+}
+
+function createdAs({ reason, open_until }: Patch): MatchOutcome {
+  if (reason === "filtered" || reason === "muted") return reason;
+  return open_until === undefined ? "queued" : "batched";
 }
 
 /** Which operation wrote an entry. */
@@ -58,6 +77,7 @@ export type Operation =
   | "escalate"
   | "suppress"
   | "watchdog"
+  | "flush"
   | "redrive";
 
 /** One operation, one entry. All that an entry says is about one user. */
@@ -90,6 +110,18 @@ export type EntryBody =
   | {
       readonly type: "settings";
       readonly disabled_subscribers: readonly SubscriberId[];
+      readonly changes: readonly Change[];
+    }
+  /** What an agent is told: collected, and then what became of it. The entry that opens one has its `seq` in the id. */
+  | {
+      readonly type: "carrier";
+      readonly carrier_id: CarrierId;
+      readonly state: CarrierState;
+      readonly point: Point;
+      /** How the hold on what is in it ended; null while it lasts. */
+      readonly ended: CarrierEnd | null;
+      /** Why its holder failed it. */
+      readonly note: string | null;
       readonly changes: readonly Change[];
     };
 

@@ -15,9 +15,15 @@ export const LIMITS = {
   dedupeWindowMs: 60_000,
   ttlMsMax: 365 * 24 * 60 * 60 * 1000,
   leaseMsMax: 60 * 60 * 1000,
+  /** Of what the policy lets wait for agents. */
+  pendingMax: 100_000,
   listLimit: 1_000,
   claimLimit: 100,
+  /** How long a collect waits for something to tell. */
+  waitMsMax: 60_000,
   emitManyEvents: 100_000,
+  /** That one user has switched off. */
+  disabledSubscribers: 1_000,
   /** `event_ids` of a notification lists the first and the latest up to this many; `explain` tells all. */
   eventIdsListed: 100,
   /** Rows that one list call visits at most; a filter that matches little answers a short page and a cursor. */

@@ -29,6 +29,8 @@ export interface Notification {
   readonly data: JsonObject | null;
   /** A granted instruction to the agent; never taken from an event's text. */
   readonly directive: string | null;
+  /** Why its words are general ones and not its template's; null if they are the template's. */
+  readonly degraded: string | null;
   /** As declared; never changes. What holds now is the delivery's `effective`. */
   readonly axes: Axes;
   readonly dedupe_key: string | null;
@@ -47,10 +49,17 @@ export const SUPPRESS_REASONS = ["filtered", "muted", "superseded", "observed", 
 export type SuppressReason = (typeof SUPPRESS_REASONS)[number];
 
 /** Why an agent item was taken to the user. */
-export const ESCALATE_REASONS = ["deadline", "lease_expired", "attempts", "thread_closed", "promoted"] as const;
+export const ESCALATE_REASONS = [
+  "deadline",
+  "lease_expired",
+  "attempts",
+  "thread_closed",
+  "promoted",
+  "unacknowledged",
+] as const;
 export type EscalateReason = (typeof ESCALATE_REASONS)[number];
 
-export type Reason = SuppressReason | EscalateReason | "unacknowledged";
+export type Reason = SuppressReason | EscalateReason;
 
 export const ACK_ACTIONS = ["rendered", "clicked", "dismissed"] as const;
 export type AckAction = (typeof ACK_ACTIONS)[number];
@@ -71,9 +80,14 @@ interface DeliveryFields {
   readonly effective: Axes;
   readonly priority: Priority;
   readonly revision: number;
+  /** Events behind it. */
   readonly count: number;
+  /** Lines of it: events that differ. */
+  readonly rows: number;
   readonly lease_epoch: number;
   readonly deadline: number;
+  /** While its batch takes further rows: until when, at the latest. */
+  readonly open_until: number | null;
   /** After a released claim: not before this time again. */
   readonly not_before: number;
   readonly attempts: number;
@@ -100,6 +114,8 @@ export interface NotificationView {
   id: NotificationId;
   revision: number;
   count: number;
+  /** How many of the events behind it differ: the lines of a batch. */
+  rows: number;
   state: State;
   channel: Channel;
   kind: string;
@@ -108,6 +124,8 @@ export interface NotificationView {
   inject_at: InjectionPoint;
   content: string;
   data: JsonObject | null;
+  /** Why its words are general ones and not its template's. */
+  degraded: string | null;
   address: Address;
   target: Target;
   handler: Handler;
@@ -121,6 +139,8 @@ export interface NotificationView {
   created_at: string;
   updated_at: string;
   deadline: string | null;
+  /** While its batch takes further events: until when, at the latest. */
+  open_until: string | null;
   lease_epoch: number;
   attempts: number;
   action: AckAction | null;

@@ -12,6 +12,12 @@ export interface DeliveryPolicy {
   readonly attemptsMax: number;
   /** Pause after the first released claim; four times as long after each further one, a minute at most. */
   readonly backoffMs: number;
+  /** How many may wait for the agent of one thread (or, bound to none, for a user's agents); then the oldest are folded. */
+  readonly pendingPerThread: number;
+  /** How many of one source may wait for a user's agents; then its oldest are folded. */
+  readonly pendingPerSource: number;
+  /** How many critical ones a source may make for a user in a minute; further ones are high, and marked. */
+  readonly criticalPerMinute: number;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -23,6 +29,9 @@ export const DEFAULT_POLICY: DeliveryPolicy = {
   leaseMs: 60_000,
   attemptsMax: 3,
   backoffMs: 1_000,
+  pendingPerThread: 1_000,
+  pendingPerSource: 1_000,
+  criticalPerMinute: 20,
 };
 
 const GROWTH_MAX = 10;

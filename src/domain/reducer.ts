@@ -38,7 +38,11 @@ export type Command =
       readonly note?: string;
     }
   | { readonly column: "expire" }
-  | { readonly column: "suppress"; readonly reason: SuppressReason };
+  /** What it is worded as, of the rows that are to be told. */
+  | { readonly column: "flush"; readonly words: FlushWords; readonly note?: string }
+  | { readonly column: "suppress"; readonly reason: SuppressReason; readonly note?: string };
+
+export type FlushWords = Pick<Notification, "content" | "severity" | "degraded">;
 
 /** A change before the store links it to the previous one about the same notification. */
 export type NewChange = Change & { readonly prev: null };
@@ -54,7 +58,7 @@ export interface DecideContext {
   readonly policy: DeliveryPolicy;
 }
 
-export function decide(delivery: Delivery, command: Command, context: DecideContext): Decision {
+export function decide({ delivery, notification }: Kept, command: Command, context: DecideContext): Decision {
   const { column } = command;
   const cell = TRANSITIONS[delivery.state][column];
   // Whoever names another epoch than the row's has lost it, wherever it is now.
@@ -108,11 +112,31 @@ export function decide(delivery: Delivery, command: Command, context: DecideCont
     }
     case "expire":
       return changed(delivery, column, pathOf(cell), { reason: "unacknowledged" }, context);
+    case "flush":
+      return flushed(delivery, notification, command, context);
     case "suppress":
-      return changed(delivery, column, pathOf(cell), { reason: command.reason }, context);
+      return changed(delivery, column, pathOf(cell), { reason: command.reason }, context, command.note);
     default:
       return unreachable(command);
   }
+}
+
+/** Nobody has been told what an open one says, so that its words are no new revision. */
+function flushed(
+  delivery: Delivery,
+  notification: Notification,
+  { words, note }: Extract<Command, { column: "flush" }>,
+  context: DecideContext,
+): Decision {
+  const open = delivery.open_until !== null;
+  const { content, severity, degraded } = notification;
+  const sameText = words.content === content;
+  const same = sameText && words.severity === severity && words.degraded === degraded;
+  if (!open && same) return { outcome: "same" };
+  const patch: Patch = open ? { open_until: null } : sameText ? {} : { revision: delivery.revision + 1 };
+  const decision = changed(delivery, "flush", [], patch, context, note);
+  if (same || decision.outcome !== "changed") return decision;
+  return { ...decision, change: { ...decision.change, words } };
 }
 
 function moved(delivery: Delivery, address: Address): Patch {
@@ -140,7 +164,9 @@ function changed(
   note?: string,
 ): Decision {
   const growth = epochGrowth(column, path);
-  const set: Patch = growth === 0 ? patch : { ...patch, lease_epoch: delivery.lease_epoch + growth };
+  // What leaves PENDING takes no more rows.
+  const closed = delivery.open_until === null || path.length === 0 ? patch : { ...patch, open_until: null };
+  const set: Patch = growth === 0 ? closed : { ...closed, lease_epoch: delivery.lease_epoch + growth };
   const change: NewChange = { notification_id: delivery.id, command: column, path, prev: null, set };
   const noted = note === undefined ? change : { ...change, note };
   return { outcome: "changed", change: noted, next: patched(delivery, path, set, context.at) };
@@ -158,6 +184,7 @@ const ASKED: Record<Column, string> = {
   release: "released",
   escalate: "escalated",
   expire: "expired",
+  flush: "flushed",
   merge: "merged",
   suppress: "suppressed",
 };
@@ -191,14 +218,17 @@ export function create(
     readonly priority: Priority;
     readonly ttl_ms: number | null;
     readonly suppress: SuppressReason | null;
+    /** Opens a batch: it takes further rows until then, and is not dispatched before. */
+    readonly open_until?: number | null;
   },
   context: DecideContext,
 ): { change: NewChange; next: Delivery } {
   const effective = effectiveAxes(notification.axes, notification.thread_id !== null);
   const channel = channelOf(effective);
+  const open_until = options.suppress === null ? (options.open_until ?? null) : null;
   const path: State[] = ["PENDING"];
   if (options.suppress !== null) path.push("SUPPRESSED");
-  else if (isSystemChannel(channel)) path.push("DISPATCHED");
+  else if (isSystemChannel(channel) && open_until === null) path.push("DISPATCHED");
   const { policy, at } = context;
   const ttl =
     options.ttl_ms ??
@@ -207,6 +237,7 @@ export function create(
     priority: options.priority,
     deadline: at + ttl,
     ...(effective === notification.axes ? {} : { effective, channel }),
+    ...(open_until === null ? {} : { open_until: Math.min(open_until, at + ttl) }),
     ...(options.suppress === null ? {} : { reason: options.suppress }),
   };
   const change: NewChange = {
@@ -232,9 +263,11 @@ function start(notification: Notification): Delivery {
     priority: "normal",
     revision: 1,
     count: 1,
+    rows: 1,
     lease_epoch: 0,
     lease: null,
     deadline: 0,
+    open_until: null,
     not_before: 0,
     attempts: 0,
     updated_at: 0,
@@ -247,8 +280,17 @@ function start(notification: Notification): Delivery {
 export interface MergeInput {
   readonly event_id: EventId;
   readonly subscriber_id: SubscriberId;
-  readonly words: Pick<Notification, "content" | "data" | "severity" | "directive">;
   readonly priority: Priority;
+  /** The row that it counts to, where there are rows. */
+  readonly row?: number;
+  /** What it says then, asked only where it is to be said now. */
+  words(): MergedWords;
+}
+
+export interface MergedWords {
+  readonly words: Pick<Notification, "content" | "data" | "severity" | "directive" | "degraded">;
+  /** Whether the text says more than another count. */
+  readonly revises: boolean;
 }
 
 export type MergeDecision =
@@ -273,24 +315,29 @@ export function decideMerge(kept: Kept, input: MergeInput, at: number): MergeDec
       return mergedInto(kept, { count: delivery.count + 1 }, undefined, input, at);
     case "revise":
     case "revise_again": {
-      const textChanged = input.words.content !== notification.content;
+      const priority = higherPriority(delivery.priority, input.priority);
       const set: Patch = {
         count: delivery.count + 1,
-        priority: higherPriority(delivery.priority, input.priority),
-        ...(textChanged ? { revision: delivery.revision + 1 } : {}),
+        priority,
+        ...(input.row === delivery.rows ? { rows: delivery.rows + 1 } : {}),
       };
-      return mergedInto(kept, set, sameWords(notification, input.words) ? undefined : input.words, input, at);
+      // It is worded when its batch is closed.
+      if (delivery.open_until !== null) return mergedInto(kept, set, undefined, input, at);
+      const { words, revises } = input.words();
+      const revised = revises ? { ...set, revision: delivery.revision + 1 } : set;
+      return mergedInto(kept, revised, sameWords(notification, words) ? undefined : words, input, at);
     }
     default:
       return unreachable(cell.merge);
   }
 }
 
-function sameWords(notification: Notification, words: MergeInput["words"]): boolean {
-  const { content, severity, directive, data } = words;
+function sameWords(notification: Notification, words: MergedWords["words"]): boolean {
+  const { content, severity, directive, degraded, data } = words;
   return (
     notification.content === content &&
     notification.severity === severity &&
+    notification.degraded === degraded &&
     notification.directive === directive &&
     canonicalJson(notification.data) === canonicalJson(data)
   );
@@ -299,7 +346,7 @@ function sameWords(notification: Notification, words: MergeInput["words"]): bool
 function mergedInto(
   kept: Kept,
   set: Patch,
-  words: MergeInput["words"] | undefined,
+  words: MergedWords["words"] | undefined,
   input: MergeInput,
   at: number,
 ): MergeDecision {
@@ -311,6 +358,7 @@ function mergedInto(
     set,
     event_id: input.event_id,
     subscriber_id: input.subscriber_id,
+    ...(input.row === undefined ? {} : { row: input.row }),
     ...(words === undefined ? {} : { words }),
   };
   const notification = words === undefined ? kept.notification : { ...kept.notification, ...words };

@@ -4,7 +4,16 @@ import { ADDRESSES, CHANNELS, channelOf, effectiveAxes, HANDLERS, TARGETS } from
 import { notificationId, subscriberId, userId } from "./ids.js";
 import type { Delivery, Kept, Notification } from "./notification.js";
 import { DEFAULT_POLICY } from "./policy.js";
-import { type Command, create, decide, decideMerge, epochGrowth } from "./reducer.js";
+import type { Priority } from "./priority.js";
+import {
+  type Command,
+  create,
+  decide,
+  decideMerge,
+  epochGrowth,
+  type MergedWords,
+  type MergeInput,
+} from "./reducer.js";
 import { COLUMNS, type Column, isTerminal, STATES, type State, TRANSITIONS } from "./transitions.js";
 
 const AT = 1_000_000;
@@ -33,6 +42,7 @@ function keptIn(state: State, channel: Channel): Kept {
     content: "words",
     data: null,
     directive: null,
+    degraded: null,
     axes,
     dedupe_key: "k",
     dedupe_until: AT + 5_000,
@@ -58,6 +68,7 @@ const COMMANDS: Record<Exclude<Column, "merge">, Command> = {
   release: { column: "release", epoch: 7 },
   escalate: { column: "escalate", reason: "deadline" },
   expire: { column: "expire" },
+  flush: { column: "flush", words: { content: "other words", severity: "info", degraded: null } },
   suppress: { column: "suppress", reason: "muted" },
 };
 
@@ -71,6 +82,7 @@ const GRID: Record<State, Record<Exclude<Column, "merge">, string>> = {
     release: "miss stale_lease",
     escalate: "LOCKED,ESCALATED",
     expire: "FAILED",
+    flush: "",
     suppress: "SUPPRESSED",
   },
   DISPATCHED: {
@@ -81,6 +93,7 @@ const GRID: Record<State, Record<Exclude<Column, "merge">, string>> = {
     release: "miss wrong_channel",
     escalate: "miss wrong_channel",
     expire: "FAILED",
+    flush: "miss wrong_channel",
     suppress: "miss wrong_channel",
   },
   LOCKED: {
@@ -91,6 +104,7 @@ const GRID: Record<State, Record<Exclude<Column, "merge">, string>> = {
     release: "PENDING",
     escalate: "LOCKED,ESCALATED",
     expire: "miss wrong_channel",
+    flush: "miss stale_lease",
     suppress: "miss stale_lease",
   },
   ESCALATED: {
@@ -101,6 +115,7 @@ const GRID: Record<State, Record<Exclude<Column, "merge">, string>> = {
     release: "miss stale_lease",
     escalate: "miss wrong_channel",
     expire: "FAILED",
+    flush: "miss wrong_channel",
     suppress: "miss wrong_channel",
   },
   DELIVERED: {
@@ -111,6 +126,7 @@ const GRID: Record<State, Record<Exclude<Column, "merge">, string>> = {
     release: "miss terminal",
     escalate: "miss terminal",
     expire: "miss terminal",
+    flush: "miss terminal",
     suppress: "miss terminal",
   },
   FAILED: {
@@ -121,6 +137,7 @@ const GRID: Record<State, Record<Exclude<Column, "merge">, string>> = {
     release: "miss terminal",
     escalate: "miss terminal",
     expire: "miss terminal",
+    flush: "miss terminal",
     suppress: "miss terminal",
   },
   SUPPRESSED: {
@@ -131,6 +148,7 @@ const GRID: Record<State, Record<Exclude<Column, "merge">, string>> = {
     release: "miss terminal",
     escalate: "miss terminal",
     expire: "miss terminal",
+    flush: "miss terminal",
     suppress: "miss terminal",
   },
 };
@@ -144,6 +162,7 @@ const MEANT_FOR: Record<Exclude<Column, "merge">, readonly Channel[]> = {
   release: ["agent", "context"],
   escalate: ["agent"],
   expire: ["inbox", "floor"],
+  flush: ["inbox", "floor", "agent", "context"],
   suppress: ["inbox", "floor", "agent", "context"],
 };
 
@@ -157,8 +176,13 @@ const MERGES: Record<State, string> = {
   SUPPRESSED: "new",
 };
 
+function mergeInput(priority: Priority, words: MergedWords["words"], revises: boolean): MergeInput {
+  const subscriber_id = subscriberId("s");
+  return { event_id: "e2" as never, subscriber_id, priority, words: () => ({ words, revises }) };
+}
+
 function outcomeOf(kept: Kept, command: Command): string {
-  const decision = decide(kept.delivery, command, context);
+  const decision = decide(kept, command, context);
   if (decision.outcome === "miss") return `miss ${decision.miss.miss}`;
   return decision.outcome === "same" ? "same" : decision.change.path.join();
 }
@@ -179,9 +203,8 @@ describe("the grid (I5)", () => {
   for (const state of STATES)
     it(`${state}: merge is ${MERGES[state]}`, () => {
       const kept = keptIn(state, "inbox");
-      const words = { content: "other words", data: null, severity: "info", directive: null } as const;
-      const input = { event_id: "e2" as never, subscriber_id: subscriberId("s"), words, priority: "high" } as const;
-      const merge = decideMerge(kept, input, AT);
+      const words = { content: "other words", data: null, severity: "info", directive: null, degraded: null } as const;
+      const merge = decideMerge(kept, mergeInput("high", words, true), AT);
       if (merge.outcome === "new") {
         expect(merge.linked_to === null ? "new" : "new, linked").toBe(MERGES[state]);
         return;
@@ -201,10 +224,9 @@ describe("the grid (I5)", () => {
 
   it("a merge that changes no text does not make a new revision", () => {
     const kept = keptIn("DISPATCHED", "inbox");
-    const { content, data, severity, directive } = kept.notification;
-    const words = { content, data, severity, directive };
-    const input = { event_id: "e2" as never, subscriber_id: subscriberId("s"), words, priority: "low" } as const;
-    const merge = decideMerge(kept, input, AT);
+    const { content, data, severity, directive, degraded } = kept.notification;
+    const words = { content, data, severity, directive, degraded };
+    const merge = decideMerge(kept, mergeInput("low", words, false), AT);
     expect(merge.outcome === "merged" && merge.next.delivery).toMatchObject({
       revision: 3,
       count: 2,
@@ -213,12 +235,52 @@ describe("the grid (I5)", () => {
   });
 });
 
+describe("an open batch", () => {
+  const open = (channel: Channel): Kept => {
+    const kept = keptIn("PENDING", channel);
+    return { ...kept, delivery: { ...kept.delivery, revision: 1, open_until: AT + 2_000 } };
+  };
+  const words = { content: "other words", severity: "error", degraded: null } as const;
+
+  it("is closed and worded by a flush, which is no new revision", () => {
+    const decision = decide(open("context"), { column: "flush", words }, context);
+    expect(decision.outcome === "changed" && decision.next).toMatchObject({ open_until: null, revision: 1 });
+    expect(decision.outcome === "changed" && decision.change).toMatchObject({ path: [], words });
+  });
+
+  it("takes further rows and counts without being worded", () => {
+    const kept = open("context");
+    const input = { ...mergeInput("normal", { ...kept.notification, content: "never asked" }, true), row: 1 };
+    const merge = decideMerge(kept, input, AT);
+    expect(merge.outcome === "merged" && merge.next).toMatchObject({
+      notification: { content: "words" },
+      delivery: { rows: 2, count: 2, revision: 1 },
+    });
+  });
+
+  it("is open no more when it leaves PENDING in any way", () => {
+    for (const channel of CHANNELS)
+      for (const command of Object.values(COMMANDS)) {
+        const decision = decide(open(channel), { ...command, revision: 1 } as Command, context);
+        if (decision.outcome === "changed") expect(decision.next.open_until).toBe(null);
+      }
+  });
+
+  it("that is closed is worded anew as a new revision, if the text differs", () => {
+    const decision = decide(keptIn("PENDING", "context"), { column: "flush", words }, context);
+    expect(decision.outcome === "changed" && decision.next.revision).toBe(4);
+    const { content, severity, degraded } = keptIn("PENDING", "context").notification;
+    const same: Command = { column: "flush", words: { content, severity, degraded } };
+    expect(decide(keptIn("PENDING", "context"), same, context).outcome).toBe("same");
+  });
+});
+
 describe("the reducer", () => {
   it("grows the epoch by one on every claim, release, takeover and escalation, and never otherwise (I2)", () => {
     for (const state of STATES)
       for (const channel of CHANNELS)
         for (const command of Object.values(COMMANDS)) {
-          const decision = decide(keptIn(state, channel).delivery, command, context);
+          const decision = decide(keptIn(state, channel), command, context);
           if (decision.outcome !== "changed") continue;
           const grown = decision.next.lease_epoch - 7;
           expect(grown).toBe(epochGrowth(command.column, decision.change.path));
@@ -231,7 +293,7 @@ describe("the reducer", () => {
     for (const state of STATES.filter(isTerminal))
       for (const channel of CHANNELS)
         for (const command of Object.values(COMMANDS)) {
-          const decision = decide(keptIn(state, channel).delivery, command, context);
+          const decision = decide(keptIn(state, channel), command, context);
           expect(decision.outcome === "changed" ? decision.next.state : state).toBe(state);
         }
   });
@@ -248,24 +310,31 @@ describe("the reducer", () => {
 
   it("keeps when it was read beside the state: rendered settles, clicked and dismissed read", () => {
     const shown = keptIn("DISPATCHED", "inbox");
-    const rendered = decide(shown.delivery, COMMANDS.ack, context);
+    const rendered = decide(shown, COMMANDS.ack, context);
     expect(rendered.outcome === "changed" && rendered.next).toMatchObject({ state: "DELIVERED", read_at: null });
     if (rendered.outcome !== "changed") return;
-    const clicked = decide(rendered.next, { column: "ack", revision: 1, action: "clicked" }, context);
+    const clicked = decide(
+      { ...shown, delivery: rendered.next },
+      { column: "ack", revision: 1, action: "clicked" },
+      context,
+    );
     expect(clicked.outcome === "changed" && clicked.next).toMatchObject({
       state: "DELIVERED",
       action: "clicked",
       read_at: AT,
     });
     if (clicked.outcome !== "changed") return;
-    expect(decide(clicked.next, { column: "ack", revision: 1, action: "dismissed" }, context).outcome).toBe("same");
+    expect(
+      decide({ ...shown, delivery: clicked.next }, { column: "ack", revision: 1, action: "dismissed" }, context)
+        .outcome,
+    ).toBe("same");
   });
 
   it("takes an escalated item to the user by its address, with the system's time to be seen (I9)", () => {
     for (const address of ADDRESSES) {
       const kept = keptIn("PENDING", "agent");
       const delivery = { ...kept.delivery, effective: { ...kept.delivery.effective, address } };
-      const decision = decide(delivery, COMMANDS.escalate, context);
+      const decision = decide({ ...kept, delivery }, COMMANDS.escalate, context);
       expect(decision.outcome === "changed" && decision.next).toMatchObject({
         state: "ESCALATED",
         channel: address === "user" ? "inbox" : "floor",

@@ -23,6 +23,7 @@ export const COLUMNS = [
   "release",
   "escalate",
   "expire",
+  "flush",
   "merge",
   "suppress",
 ] as const;
@@ -33,6 +34,8 @@ export type Cell =
   | { readonly to: readonly [State, ...State[]] }
   /** Pushed to the client again; the state stays. */
   | { readonly again: true }
+  /** Its batch is closed and it is worded anew; the state stays. */
+  | { readonly worded: true }
   /** Settled before: the same answer. */
   | { readonly same: true }
   | { readonly miss: MissCode }
@@ -51,6 +54,7 @@ const SETTLED: Record<Column, Cell> = {
   release: miss("terminal"),
   escalate: miss("terminal"),
   expire: miss("terminal"),
+  flush: miss("terminal"),
   merge: merge("new"),
   suppress: miss("terminal"),
 };
@@ -64,6 +68,7 @@ export const TRANSITIONS: Record<State, Record<Column, Cell>> = {
     release: miss("stale_lease"),
     escalate: to("LOCKED", "ESCALATED"),
     expire: to("FAILED"),
+    flush: { worded: true },
     merge: merge("revise"),
     suppress: to("SUPPRESSED"),
   },
@@ -75,6 +80,7 @@ export const TRANSITIONS: Record<State, Record<Column, Cell>> = {
     release: miss("wrong_channel"),
     escalate: miss("wrong_channel"),
     expire: to("FAILED"),
+    flush: miss("wrong_channel"),
     merge: merge("revise_again"),
     suppress: miss("wrong_channel"),
   },
@@ -86,6 +92,7 @@ export const TRANSITIONS: Record<State, Record<Column, Cell>> = {
     release: to("PENDING"),
     escalate: to("LOCKED", "ESCALATED"),
     expire: miss("wrong_channel"),
+    flush: miss("stale_lease"),
     merge: merge("new_linked"),
     suppress: miss("stale_lease"),
   },
@@ -97,6 +104,7 @@ export const TRANSITIONS: Record<State, Record<Column, Cell>> = {
     release: miss("stale_lease"),
     escalate: miss("wrong_channel"),
     expire: to("FAILED"),
+    flush: miss("wrong_channel"),
     merge: merge("revise_again"),
     suppress: miss("wrong_channel"),
   },
@@ -117,6 +125,7 @@ export const COLUMN_CHANNELS: Record<Column, readonly Channel[]> = {
   release: ["agent", "context"],
   escalate: ["agent"],
   expire: ["inbox", "floor"],
+  flush: ["inbox", "floor", "agent", "context"],
   merge: ["inbox", "floor", "agent", "context"],
   suppress: ["inbox", "floor", "agent", "context"],
 };

@@ -1,43 +1,25 @@
-import { AccessError, InvalidInputError } from "../domain/errors.js";
+import { AccessError } from "../domain/errors.js";
 import type { NewEvent } from "../domain/event.js";
 import { DIRECT_SUBSCRIBER } from "../domain/ids.js";
-import { LIMITS } from "../domain/limits.js";
 import type { ParsedNotify } from "../domain/notification.js";
 import { severityAtLeast } from "../domain/severity.js";
 import type { Grants } from "../domain/token.js";
 import type { Acceptance, Draft } from "../store/contract.js";
-import { generalWords, type Subscriber } from "./subscriber.js";
+import type { Catalogue } from "./catalogue.js";
+import type { Subscriber } from "./subscriber.js";
+import { derivedKey } from "./subscribers/dedupe.js";
 
-/** From an event to what the store takes in: who matches, and in which words. */
+/** From an event to what the store takes in: who matches, and what becomes of it. */
 export class Intake {
-  readonly #byType = new Map<string, Subscriber[]>();
+  readonly #catalogue: Catalogue;
 
-  constructor(subscribers: readonly Subscriber[]) {
-    const ids = new Set<string>();
-    for (const subscriber of subscribers) {
-      if (ids.has(subscriber.id)) throw new InvalidInputError("subscribers", `two have the id ${subscriber.id}`);
-      ids.add(subscriber.id);
-      for (const pattern of new Set(subscriber.types)) {
-        const found = this.#byType.get(pattern);
-        if (found === undefined) this.#byType.set(pattern, [subscriber]);
-        else found.push(subscriber);
-      }
-    }
-  }
-
-  /** By the type and each of its prefixes: the cost does not depend on how many subscribers do not match. */
-  #matching(type: string): Subscriber[] {
-    const found = [...(this.#byType.get(type) ?? [])];
-    for (let dot = type.lastIndexOf("."); dot > 0; dot = type.lastIndexOf(".", dot - 1)) {
-      for (const subscriber of this.#byType.get(`${type.slice(0, dot)}.*`) ?? [])
-        if (!found.includes(subscriber)) found.push(subscriber);
-    }
-    return found;
+  constructor(catalogue: Catalogue) {
+    this.#catalogue = catalogue;
   }
 
   forEvent(event: NewEvent, grants: Grants): Acceptance {
-    const drafts = this.#matching(event.type).map((subscriber) => granted(draftOf(event, subscriber), grants));
-    return { event, drafts };
+    const matching = this.#catalogue.matching(event);
+    return { event, drafts: matching.map((subscriber) => granted(draftOf(event, subscriber), grants)) };
   }
 
   /** A caller with its own text: an event of its kind, and one notification of it. */
@@ -69,6 +51,7 @@ export class Intake {
       directive: notify.directive ?? null,
       dedupe_key: notify.dedupe_key ?? null,
       dedupe_window_ms: notify.dedupe_window_ms,
+      batch: null,
       note: null,
     };
     return { event, drafts: [granted(draft, grants)] };
@@ -76,6 +59,7 @@ export class Intake {
 }
 
 function draftOf(event: NewEvent, subscriber: Subscriber): Draft {
+  const { batch, dedupe } = subscriber;
   return {
     subscriber_id: subscriber.id,
     filtered: !severityAtLeast(event.severity, subscriber.severity_filter),
@@ -84,13 +68,20 @@ function draftOf(event: NewEvent, subscriber: Subscriber): Draft {
     inject_at: subscriber.inject_at,
     axes: subscriber.axes,
     ttl_ms: subscriber.ttl_ms,
-    content: wordsOf(event, subscriber),
+    content: null,
     data: null,
     directive: subscriber.directive,
-    dedupe_key: event.dedupe_key,
-    dedupe_window_ms: subscriber.dedupe_window_ms,
+    dedupe_key: keyOf(event, subscriber),
+    dedupe_window_ms: dedupe.window_ms,
+    batch: batch.window_ms > 0 && batch.max_size > 1 ? batch : null,
     note: null,
   };
+}
+
+/** The event's own, else by the subscriber's expression, else derived; nothing needs one where nothing merges. */
+function keyOf(event: NewEvent, { dedupe }: Subscriber): string | null {
+  if (event.dedupe_key !== null || dedupe.window_ms === 0) return event.dedupe_key;
+  return dedupe.key === null ? derivedKey(event) : dedupe.key.keyOf(event);
 }
 
 /** Priority critical is only for senders that may ask for it: another's is high, and its story says so. */
@@ -102,16 +93,4 @@ function granted(draft: Draft, { critical }: Grants): Draft {
     inject_at: draft.inject_at === "immediate" ? "next" : draft.inject_at,
     note: "the priority critical was lowered to high: its sender lacks the scope critical",
   };
-}
-
-/** A subscriber that cannot find words is no reason to lose an event. */
-function wordsOf(event: NewEvent, subscriber: Subscriber): string {
-  let words: unknown;
-  try {
-    words = subscriber.content(event);
-  } catch {
-    words = undefined;
-  }
-  const usable = typeof words === "string" && words.length > 0 ? words : generalWords(event);
-  return usable.slice(0, LIMITS.contentChars).toWellFormed();
 }

@@ -1,41 +1,58 @@
 import { z } from "zod";
 import { ADDRESSES, type Axes, HANDLERS, TARGETS } from "../domain/axes.js";
 import { InvalidInputError } from "../domain/errors.js";
-import { isTypePattern, type NewEvent } from "../domain/event.js";
-import { type SubscriberId, subscriberId } from "../domain/ids.js";
+import { type Event, isTypePattern } from "../domain/event.js";
+import { subscriberId } from "../domain/ids.js";
 import { LIMITS } from "../domain/limits.js";
 import { parseInput, textSchema, wordSchema } from "../domain/parse.js";
 import { INJECTION_POINTS, type InjectionPoint, PRIORITIES, type Priority } from "../domain/priority.js";
 import { SEVERITIES, type Severity } from "../domain/severity.js";
+import type { Row, Words } from "../store/contract.js";
+import type { LoadedSubscriber } from "./subscribers/load.js";
+import { expressionSchema, RESERVED_IDS, SUBSCRIBER_DEFAULTS, SUBSCRIBER_LIMITS } from "./subscribers/schema.js";
+import { generalWords, lineWords, wordsOf } from "./words.js";
 
-/** Which events, how worded, how urgent, where routed. */
-export interface Subscriber {
-  readonly id: SubscriberId;
-  /** Exact types, or a prefix that ends in `.*`. */
-  readonly types: readonly string[];
-  readonly severity_filter: Severity;
-  readonly priority: Priority;
-  readonly inject_at: InjectionPoint;
-  readonly axes: Axes;
-  readonly directive: string | null;
-  readonly ttl_ms: number | null;
-  readonly dedupe_window_ms: number;
-  readonly content: (event: NewEvent) => string;
+/** Which events, how batched and merged, how worded, how urgent, where routed; whether a file says it or a program. */
+export interface Subscriber extends Omit<LoadedSubscriber, "file" | "digest" | "template" | "batch_template"> {
+  /** The file that it comes from; null if a program gave it. */
+  readonly file: string | null;
+  /** What a notification says of these rows; there is at least one. Never throws. */
+  words(rows: readonly Row[], now: number): Words;
+}
+
+export function subscriberOf(loaded: LoadedSubscriber): Subscriber {
+  return { ...loaded, words: (rows, now) => wordsOf(loaded, rows, now) };
 }
 
 /** What a program gives to `Tidings.open({ subscribers })`. */
 export interface SubscriberInput {
   id: string;
+  /** For people; the id unless said otherwise. */
+  name?: string;
+  description?: string;
+  version?: string;
+  /** Exact types, or a prefix that ends in `.*`. */
   types: readonly string[];
+  /** Only events from these; from any unless said otherwise. */
+  sources?: readonly string[];
   /** Least severity; `info` unless said otherwise, so `debug` is delivered only where it is asked for. */
   severity_filter?: Severity;
   priority?: Priority;
   inject_at?: InjectionPoint;
   /** Default: session, agent, system: passive context for the thread's agent. */
   routing?: Partial<Axes> & { directive?: string; ttl_ms?: number };
+  /** How long a batch is open after its first event; 0, which is no batching, unless said otherwise. */
+  batch_window_ms?: number;
+  /** Rows of a batch; a full one goes at once. Default 10. */
+  max_batch_size?: number;
+  /** Which event is the same one, like `type:payload.tool_name`; all that tells what happened, unless said otherwise. */
+  dedupe_key?: string;
+  /** How long the same one is counted instead of told again. Default 5,000 ms; 0 is no deduplication. */
   dedupe_window_ms?: number;
-  /** The words; a general sentence about the event if there is none or it throws. */
-  content?: (event: NewEvent) => string;
+  /** Whether no switch and no user can turn it off. */
+  core?: boolean;
+  /** The words of one event, a line of a batch; general ones if there is none, it throws, or it says nothing. */
+  content?: (event: Event) => string;
 }
 
 const patternSchema = z
@@ -45,7 +62,11 @@ const patternSchema = z
 const subscriberSchema = z
   .strictObject({
     id: wordSchema(LIMITS.idChars),
+    name: textSchema(SUBSCRIBER_LIMITS.nameChars).optional(),
+    description: textSchema(SUBSCRIBER_LIMITS.descriptionChars).default("Given by the program"),
+    version: wordSchema(SUBSCRIBER_LIMITS.versionChars).default("1"),
     types: z.array(patternSchema).min(1),
+    sources: z.array(wordSchema(LIMITS.sourceChars)).min(1).optional(),
     severity_filter: z.enum(SEVERITIES).default("info"),
     priority: z.enum(PRIORITIES).default("normal"),
     inject_at: z.enum(INJECTION_POINTS).default("next"),
@@ -58,7 +79,11 @@ const subscriberSchema = z
         ttl_ms: z.int().min(1).max(LIMITS.ttlMsMax).optional(),
       })
       .prefault({}),
-    dedupe_window_ms: z.int().min(0).max(LIMITS.dedupeWindowMs).default(5_000),
+    batch_window_ms: z.int().min(0).max(SUBSCRIBER_LIMITS.windowMs).default(0),
+    max_batch_size: z.int().min(1).max(SUBSCRIBER_LIMITS.sizeMax).default(SUBSCRIBER_DEFAULTS.size),
+    dedupe_key: expressionSchema.optional(),
+    dedupe_window_ms: z.int().min(0).max(LIMITS.dedupeWindowMs).default(SUBSCRIBER_DEFAULTS.dedupeWindowMs),
+    core: z.boolean().default(false),
     content: z
       .custom<SubscriberInput["content"]>((value) => typeof value === "function", "must be a function")
       .optional(),
@@ -71,33 +96,30 @@ const subscriberSchema = z
 export function parseSubscriber(input: SubscriberInput): Subscriber {
   const parsed = parseInput(subscriberSchema, input);
   const { address, target, handler, directive, ttl_ms } = parsed.routing;
-  if (parsed.id === "direct") throw new InvalidInputError("id", "direct is the subscriber behind notify()");
+  const reserved = RESERVED_IDS.get(parsed.id);
+  if (reserved !== undefined) throw new InvalidInputError("id", reserved);
+  const { content = generalWords } = parsed;
   return {
     id: subscriberId(parsed.id),
-    types: parsed.types,
+    name: parsed.name ?? parsed.id,
+    description: parsed.description,
+    version: parsed.version,
+    enabled: true,
+    types: [...new Set(parsed.types)],
+    sources: parsed.sources === undefined ? null : [...new Set(parsed.sources)],
     severity_filter: parsed.severity_filter,
     priority: parsed.priority,
     inject_at: parsed.inject_at,
+    core: parsed.core,
+    batch: { window_ms: parsed.batch_window_ms, max_size: parsed.max_batch_size },
+    dedupe: { key: parsed.dedupe_key ?? null, window_ms: parsed.dedupe_window_ms },
     axes: { address, target, handler },
     directive: directive ?? null,
     ttl_ms: ttl_ms ?? null,
-    dedupe_window_ms: parsed.dedupe_window_ms,
-    content: parsed.content ?? generalWords,
+    wake: null,
+    max_wait_ms: SUBSCRIBER_DEFAULTS.maxWaitMs,
+    built_in: false,
+    file: null,
+    words: (rows) => lineWords(parsed.id, content, rows),
   };
-}
-
-const WORDS_CHARS_MAX = 2_000;
-
-/** What happened and to what, from any event. */
-export function generalWords(event: NewEvent): string {
-  const { payload } = event;
-  const about = [payload["tool_name"], payload["server"], payload["budget_type"], event.subject].find(isWord);
-  const said = [payload["message"], payload["error_message"], payload["pattern"], payload["reason"]].find(isWord);
-  const detail = said ?? (Object.keys(payload).length === 0 ? undefined : JSON.stringify(payload));
-  const head = `${event.type}${about === undefined ? "" : ` ${about}`} (from ${event.source})`;
-  return (detail === undefined ? head : `${head}: ${detail}`).slice(0, WORDS_CHARS_MAX);
-}
-
-function isWord(value: unknown): value is string {
-  return typeof value === "string" && value.length > 0;
 }

@@ -37,6 +37,8 @@ export class Connection {
   #heldBytes = 0;
   /** Newer counts that came meanwhile: the first ones that a client is sent end its welcome. */
   #heldCounts: Buffer | undefined;
+  /** Nobody hears the answers of calls that still wait. */
+  readonly #gone = new AbortController();
   #closing = false;
   #calls = 0;
   #pingAt: number;
@@ -64,6 +66,7 @@ export class Connection {
     });
     socket.on("ping", (data) => this.#pong(data));
     socket.on("pong", () => this.#heard());
+    socket.on("close", () => this.#gone.abort());
     // What is wrong with a client's frames is told by the close that follows.
     socket.on("error", () => {});
   }
@@ -123,6 +126,7 @@ export class Connection {
   close(code: number, reason: string): void {
     if (this.#closing) return;
     this.#closing = true;
+    this.#gone.abort();
     this.#held = [];
     this.#socket.close(code, reason);
     const cancel = later(CLOSE_MS, () => this.#socket.terminate());
@@ -188,7 +192,7 @@ export class Connection {
     }
     this.#calls += 1;
     try {
-      return await this.#dispatcher.answer(this.caller, data, this.#limits.messageAnswerBytes);
+      return await this.#dispatcher.answer(this.caller, data, this.#limits.messageAnswerBytes, this.#gone.signal);
     } finally {
       this.#calls -= 1;
     }

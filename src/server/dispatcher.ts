@@ -38,7 +38,12 @@ export class Dispatcher {
   }
 
   /** A message as it came: a call, a notification, or a batch. Undefined if nothing is to be answered. */
-  async answer(caller: Caller, text: Uint8Array, bytesMax: number): Promise<RpcResponse | RpcResponse[] | undefined> {
+  async answer(
+    caller: Caller,
+    text: Uint8Array,
+    bytesMax: number,
+    gone: AbortSignal,
+  ): Promise<RpcResponse | RpcResponse[] | undefined> {
     let message: unknown;
     try {
       message = parseJson(text);
@@ -46,22 +51,27 @@ export class Dispatcher {
       if (error instanceof InvalidInputError) return refusal(null, RPC.parseError, error.field, error.reason);
       throw error;
     }
-    if (!Array.isArray(message)) return this.#one(caller, message, bytesMax);
+    if (!Array.isArray(message)) return this.#one(caller, message, bytesMax, gone);
     if (message.length === 0) return refusal(null, RPC.invalidRequest, "", "the batch is empty");
     if (message.length > this.#callsMax)
       return refusal(null, RPC.invalidRequest, "", `a batch holds at most ${this.#callsMax} calls`);
-    const said = await this.#batch(caller, message, bytesMax);
+    const said = await this.#batch(caller, message, bytesMax, gone);
     return said.length === 0 ? undefined : said;
   }
 
   /** Some at a time: when the answers are large already, the calls that are left are refused and not run. */
-  async #batch(caller: Caller, messages: readonly unknown[], bytesMax: number): Promise<RpcResponse[]> {
+  async #batch(
+    caller: Caller,
+    messages: readonly unknown[],
+    bytesMax: number,
+    gone: AbortSignal,
+  ): Promise<RpcResponse[]> {
     const said: RpcResponse[] = [];
     let left = bytesMax;
     for (let start = 0; start < messages.length; start += SLICE) {
       const slice = messages.slice(start, start + SLICE);
       const share = left / slice.length;
-      for (const answer of await Promise.all(slice.map((one) => this.#one(caller, one, share)))) {
+      for (const answer of await Promise.all(slice.map((one) => this.#one(caller, one, share, gone)))) {
         if (answer === undefined) continue;
         said.push(answer);
         left -= JSON.stringify(answer).length;
@@ -70,12 +80,12 @@ export class Dispatcher {
     return said;
   }
 
-  async #one(caller: Caller, message: unknown, bytesMax: number): Promise<RpcResponse | undefined> {
+  async #one(caller: Caller, message: unknown, bytesMax: number, gone: AbortSignal): Promise<RpcResponse | undefined> {
     const call = callOf(message);
     if ("error" in call) return call;
     const { id } = call;
     try {
-      const result = await this.#run(caller, call, bytesMax);
+      const result = await this.#run(caller, call, bytesMax, gone);
       if (id === undefined) return undefined;
       return isMiss(result)
         ? { jsonrpc: "2.0", id, error: rpcErrorOf(result) }
@@ -86,7 +96,7 @@ export class Dispatcher {
     }
   }
 
-  async #run(caller: Caller, { method: name, params }: Call, bytesMax: number): Promise<unknown> {
+  async #run(caller: Caller, { method: name, params }: Call, bytesMax: number, gone: AbortSignal): Promise<unknown> {
     const waitMs = this.#rate.take(caller.token_id ?? "", 1);
     if (waitMs > 0) throw new OverloadedError("more calls than this token may make; slow down", waitMs);
     const method = this.#methods.get(name);
@@ -95,7 +105,7 @@ export class Dispatcher {
     if (bytesMax <= 0) throw new OverloadedError("the answers of the batch are large enough already", RETRY_MS);
     if (typeof params !== "object" || params === null || Array.isArray(params))
       throw new InvalidInputError("params", "must be an object");
-    return method.run(parseInput(method.params, params), { caller, runtime: this.#runtime, bytesMax });
+    return method.run(parseInput(method.params, params), { caller, runtime: this.#runtime, bytesMax, gone });
   }
 }
 

@@ -39,6 +39,9 @@ export class Http {
   readonly #parts: HttpParts;
   readonly #budget: Budget;
   readonly #routes: Readonly<Record<string, Readonly<Record<string, Route>>>>;
+  /** Of the calls that are not answered yet. */
+  readonly #underWay = new Set<AbortController>();
+  #ending = false;
 
   constructor(parts: HttpParts) {
     this.#parts = parts;
@@ -101,7 +104,8 @@ export class Http {
       const { dispatcher, limits } = this.#parts;
       const caller = await this.callerOf(request, bearerOf(request));
       hold = this.#budget.hold(caller.token_id ?? "", response);
-      answer = await dispatcher.answer(caller, await this.#body(request, hold), limits.answerBytes);
+      const body = await this.#body(request, hold);
+      answer = await dispatcher.answer(caller, body, limits.answerBytes, this.#goneWith(response));
     } catch (error) {
       this.#fail(request, response, error, () => ({ jsonrpc: "2.0", id: null, error: rpcErrorOf(error) }));
       return;
@@ -114,6 +118,23 @@ export class Http {
     if (failure?.data.retry_after_ms !== undefined) retryAfter(response, failure.data.retry_after_ms);
     json(response, failure === undefined ? 200 : (RPC_STATUS[failure.code] ?? 200), answer);
     hold.take(response.writableLength);
+  }
+
+  /** Nobody waits any more: calls that do are answered now. */
+  end(): void {
+    this.#ending = true;
+    for (const call of this.#underWay) call.abort();
+  }
+
+  #goneWith(response: ServerResponse): AbortSignal {
+    const call = new AbortController();
+    if (this.#ending || response.destroyed) call.abort();
+    this.#underWay.add(call);
+    response.on("close", () => {
+      this.#underWay.delete(call);
+      call.abort();
+    });
+    return call.signal;
   }
 
   /**

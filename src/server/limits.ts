@@ -21,6 +21,9 @@ export interface ServerLimits {
   readonly outgoingBytes: number;
   /** Calls of one WebSocket that are not answered yet. */
   readonly callsPerSocket: number;
+  /** Calls that wait for something to happen; and those of one user. */
+  readonly waits: number;
+  readonly waitsPerUser: number;
   /** Connections; and those of one user. */
   readonly sockets: number;
   readonly socketsPerUser: number;
@@ -61,6 +64,8 @@ export const SERVER_LIMITS: ServerLimits = {
   messagePieces: 1_024,
   outgoingBytes: 1_048_576,
   callsPerSocket: 64,
+  waits: 1_000,
+  waitsPerUser: 100,
   sockets: 10_000,
   socketsPerUser: 2_000,
   itemsAtConnect: 100,

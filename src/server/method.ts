@@ -3,6 +3,7 @@ import type { z } from "zod";
 import type { Scope } from "../domain/token.js";
 import type { Tidings } from "../tidings.js";
 import type { Caller } from "./access.js";
+import type { Waits } from "./waits.js";
 
 /** What methods work on. */
 export interface Runtime {
@@ -11,6 +12,7 @@ export interface Runtime {
   readonly started_at: string;
   /** Open WebSocket connections. */
   connections(): number;
+  readonly waits: Waits;
 }
 
 export interface Context {
@@ -18,6 +20,8 @@ export interface Context {
   readonly runtime: Runtime;
   /** How large the answer should be at most. */
   readonly bytesMax: number;
+  /** Whoever called has gone, or the server is going: nobody waits any more. */
+  readonly gone: AbortSignal;
 }
 
 export interface Method {

@@ -1,5 +1,9 @@
 /** Every method. One that is not listed here does not exist. */
 import type { Method } from "./method.js";
+import { agentCollect } from "./methods/agent_collect.js";
+import { agentFail } from "./methods/agent_fail.js";
+import { agentRenew } from "./methods/agent_renew.js";
+import { agentSettle } from "./methods/agent_settle.js";
 import { eventEmit } from "./methods/event_emit.js";
 import { inboxCounts } from "./methods/inbox_counts.js";
 import { notificationAck } from "./methods/notification_ack.js";
@@ -10,6 +14,10 @@ import { notificationRead } from "./methods/notification_read.js";
 import { notificationRedrive } from "./methods/notification_redrive.js";
 import { runtimePrune } from "./methods/runtime_prune.js";
 import { runtimeStatus } from "./methods/runtime_status.js";
+import { settingsGet } from "./methods/settings_get.js";
+import { settingsUpdate } from "./methods/settings_update.js";
+import { subscriberList } from "./methods/subscriber_list.js";
+import { threadStart } from "./methods/thread_start.js";
 import { tokenCreate } from "./methods/token_create.js";
 import { tokenList } from "./methods/token_list.js";
 import { tokenRevoke } from "./methods/token_revoke.js";
@@ -23,6 +31,14 @@ export const METHODS: readonly Method[] = [
   notificationExplain,
   notificationRedrive,
   inboxCounts,
+  threadStart,
+  agentCollect,
+  agentRenew,
+  agentSettle,
+  agentFail,
+  subscriberList,
+  settingsGet,
+  settingsUpdate,
   tokenCreate,
   tokenList,
   tokenRevoke,

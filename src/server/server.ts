@@ -17,6 +17,7 @@ import { DEFAULT_HOST, DEFAULT_PORT, SERVER_LIMITS, type ServerLimits } from "./
 import { RateLimit } from "./rate.js";
 import { removeServerFile, writeServerFile } from "./server_file.js";
 import { readWithoutUpgrade, Upgrade, wantsWebSocket } from "./upgrade.js";
+import { Waits } from "./waits.js";
 
 export interface ServeOptions extends Omit<OpenOptions, "mode" | "onFailure"> {
   data: string;
@@ -48,6 +49,7 @@ export class TidingsServer {
   readonly #tidings: Tidings;
   readonly #server: Server;
   readonly #hub: Hub;
+  readonly #http: Http;
   readonly #folder: string;
   readonly #limits: ServerLimits;
   readonly #state: { ready: boolean };
@@ -61,6 +63,7 @@ export class TidingsServer {
     tidings: Tidings;
     server: Server;
     hub: Hub;
+    http: Http;
     folder: string;
     limits: ServerLimits;
     state: { ready: boolean };
@@ -72,6 +75,7 @@ export class TidingsServer {
     this.#tidings = parts.tidings;
     this.#server = parts.server;
     this.#hub = parts.hub;
+    this.#http = parts.http;
     this.#folder = parts.folder;
     this.#limits = parts.limits;
     this.#state = parts.state;
@@ -105,7 +109,8 @@ export class TidingsServer {
       const hub = new Hub(tidings, limits, onDefect);
       const rate = new RateLimit(systemClock, limits.ratePerSecond, limits.rateBurst);
       const started_at = isoTime(systemClock.wall());
-      const runtime = { tidings, version, started_at, connections: () => hub.size };
+      const waits = new Waits(limits.waits, limits.waitsPerUser);
+      const runtime = { tidings, version, started_at, connections: () => hub.size, waits };
       const parts: HttpParts = {
         gate: new Gate({
           host,
@@ -133,7 +138,8 @@ export class TidingsServer {
       server.on("error", onDefect);
       const url = `http://${hostInUrl(shownHost(host))}:${bound}`;
       writeServerFile(data, { url, token, pid: process.pid });
-      return new TidingsServer({ url, token, failed, tidings, server, hub, folder: data, limits, state, sockets });
+      const made = { url, token, failed, tidings, server, hub, http, folder: data, limits, state, sockets };
+      return new TidingsServer(made);
     } catch (error) {
       await tidings.close();
       throw error;
@@ -150,6 +156,7 @@ export class TidingsServer {
     this.#state.ready = false;
     removeServerFile(this.#folder, this.token);
     this.#hub.close();
+    this.#http.end();
     // Whoever has just read the file still gets in: a connection that comes as the door closes would be reset.
     await pause(GRACE_MS);
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
@@ -171,8 +178,10 @@ export class TidingsServer {
 
 /** Without what is the server's alone. */
 function openOptions(options: ServeOptions): OpenOptions {
-  const { data, subscribers, policy, wait_ms, bytes_max, clock } = options;
-  const given = { data, subscribers, policy, wait_ms, bytes_max, clock };
+  const { data, subscribers, subscribers_folder, config_file, watch, onProblem } = options;
+  const { policy, wait_ms, bytes_max, clock } = options;
+  const files = { subscribers, subscribers_folder, config_file, watch, onProblem };
+  const given = { data, ...files, policy, wait_ms, bytes_max, clock };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 

@@ -11,6 +11,7 @@ import { HOST } from "../domain/principal.js";
 import { epochGrowth, evolve } from "../domain/reducer.js";
 import { COLUMN_CHANNELS, isTerminal, TRANSITIONS } from "../domain/transitions.js";
 import { breathe } from "../platform/timers.js";
+import { auditCarriers, opensCarrier } from "./audit_carriers.js";
 import type { JournalPage, Store } from "./contract.js";
 
 export interface AuditProblem {
@@ -43,6 +44,9 @@ export async function audit(store: Store, onProgress?: (what: string, done: numb
     checked.notifications = ledger.notifications;
     const said = `the journal holds ${journal.changes} changes, the stories of the ledger ${ledger.changes}`;
     if (journal.changes !== ledger.changes) report("I5", "journal", said);
+    const carriers = await auditCarriers(store, report);
+    if (journal.carriers !== carriers)
+      report("I5", "journal", `the journal opens ${journal.carriers} carriers, and there are ${carriers}`);
   } catch (error) {
     // Too damaged to be read to its end: what was found, and this.
     if (!isUnreadable(error)) throw error;
@@ -73,6 +77,7 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
   let entries = 0;
   let events = 0;
   let changes = 0;
+  let carriers = 0;
   for (let after = 0; ; ) {
     const page = await readOn(store, after, report);
     for (const entry of page.entries) {
@@ -87,6 +92,7 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
       at = entry.at;
       entries += 1;
       if (entry.type === "event") events += 1;
+      if (opensCarrier(entry)) carriers += 1;
       if (entry.type === "thread" && entry.thread_id !== null)
         told.set(entry.thread_id, { state: entry.state, seq: entry.seq });
       changes += await auditEntry(store, entry, floor_seq, report);
@@ -102,7 +108,7 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
     if (whole && states.get(id) !== state)
       report("I5", `thread ${id}`, `is ${states.get(id)}, and the journal says ${state}`);
   }
-  return { entries, events, changes };
+  return { entries, events, changes, carriers };
 }
 
 /** The next page; past an entry that cannot be read it goes on with the next one, and says so. */

@@ -1,10 +1,12 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { ADDRESSES, CHANNELS, HANDLERS, TARGETS } from "../domain/axes.js";
+import { CARRIER_ENDS, CARRIER_STATES } from "../domain/carrier.js";
 import type { Event } from "../domain/event.js";
 import type { Change, EntryBody } from "../domain/journal.js";
 import type { JsonObject } from "../domain/json.js";
 import type { Notification } from "../domain/notification.js";
+import { POINTS } from "../domain/points.js";
 import { PRIORITIES } from "../domain/priority.js";
 import { SEVERITIES } from "../domain/severity.js";
 import { COLUMNS, STATES } from "../domain/transitions.js";
@@ -57,6 +59,7 @@ const notificationOf = (row: Row, event: Event | undefined) => {
     content: text,
     data: optional(json),
     directive: optional(text),
+    degraded: optional(text),
     axes,
     dedupe_key: usually(event?.dedupe_key, optional(text)),
     dedupe_until: time,
@@ -119,6 +122,14 @@ const entry = rowOf.chain((row) =>
               fc.record({ type: fc.constant("thread"), state: fc.constantFrom("open", "closing", "closed") }),
               fc.record({ type: fc.constant("observation"), subject: text, generation: fc.nat() }),
               fc.record({ type: fc.constant("settings"), disabled_subscribers: fc.array(text) }),
+              fc.record({
+                type: fc.constant("carrier"),
+                carrier_id: id,
+                state: fc.constantFrom(...CARRIER_STATES),
+                point: fc.constantFrom(...POINTS),
+                ended: optional(fc.constantFrom(...CARRIER_ENDS)),
+                note: optional(text),
+              }),
               fc.record({
                 type: fc.constant("token"),
                 action: fc.constantFrom("created", "revoked"),

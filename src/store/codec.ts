@@ -62,6 +62,12 @@ export function encodeEntry(body: EntryBody, row: Omit<EntryRow, "seq" | "type">
       return `{"disabled_subscribers":${JSON.stringify(body.disabled_subscribers)}${changes}}`;
     case "token":
       return `{"action":"${body.action}","token_id":"${body.token_id}","scopes":${JSON.stringify(body.scopes)}${changes}}`;
+    case "carrier":
+      return `{"carrier_id":"${body.carrier_id}","state":"${body.state}","point":"${body.point}"${field(
+        "ended",
+        body.ended,
+        null,
+      )}${field("note", body.note, null)}${changes}}`;
     default:
       return unreachable(body);
   }
@@ -78,6 +84,7 @@ export function decodeEntry(row: EntryRow, body: string): JournalEntry {
   const changes = ((stored["changes"] as Loose[] | undefined) ?? []).map((change) => longChange(change, event, row));
   const { seq, at, type, user_id, thread_id } = row;
   return {
+    ...(type === "carrier" ? { ended: null, note: null } : {}),
     ...stored,
     ...(event === undefined ? {} : { event }),
     changes,
@@ -125,6 +132,7 @@ function changeText(change: Change, event: Event | undefined, row: Omit<EntryRow
   else text += `,"notification":${notificationText(notification, event, row)}`;
   if (change.event_id !== undefined && change.event_id !== event?.id) text += `,"event_id":"${change.event_id}"`;
   if (change.subscriber_id !== undefined) text += `,"subscriber_id":${JSON.stringify(change.subscriber_id)}`;
+  if (change.row !== undefined) text += `,"row":${change.row}`;
   if (change.words !== undefined) text += `,"words":${JSON.stringify(change.words)}`;
   if (change.note !== undefined) text += `,"note":${JSON.stringify(change.note)}`;
   return `${text}}`;
@@ -169,6 +177,7 @@ function expected(event: Event | undefined, row: Omit<EntryRow, "seq" | "type">)
     inject_at: "next",
     data: null,
     directive: null,
+    degraded: null,
     dedupe_key: event === undefined ? null : event.dedupe_key,
     dedupe_until: 0,
     created_at: row.at,
@@ -186,6 +195,7 @@ function notificationText(one: Notification, event: Event | undefined, row: Omit
   text += field("kind", one.kind, usual.kind) + field("source", one.source, usual.source);
   text += field("subject", one.subject, usual.subject) + field("severity", one.severity, usual.severity);
   text += field("inject_at", one.inject_at, usual.inject_at) + field("directive", one.directive, usual.directive);
+  text += field("degraded", one.degraded, null);
   text += field("dedupe_key", one.dedupe_key, usual.dedupe_key);
   text += field("dedupe_until", one.dedupe_until, usual.dedupe_until);
   text += field("created_at", one.created_at, usual.created_at) + field("event_id", one.event_id, usual.event_id);

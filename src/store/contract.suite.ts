@@ -14,11 +14,12 @@ import type { Command } from "../domain/reducer.js";
 import { STATES } from "../domain/transitions.js";
 import { ManualClock } from "../platform/manual_clock.js";
 import { audit } from "./audit.js";
-import type { Acceptance, Claim, Draft, Store, Stored } from "./contract.js";
+import type { Acceptance, Claim, Draft, Editor, Store, Stored } from "./contract.js";
+import { PlainEditor } from "./editor.suite.js";
 
 export interface StoreHarness {
   /** Opens the store, empty at first; the same one again after `close`. */
-  open(options: { clock: ManualClock; policy: DeliveryPolicy }): Promise<Store>;
+  open(options: { clock: ManualClock; policy: DeliveryPolicy; editor: Editor }): Promise<Store>;
   /** Removes everything. */
   remove(): Promise<void>;
 }
@@ -68,6 +69,7 @@ export function acceptance(event: Partial<NewEvent> = {}, ...drafts: Partial<Dra
       directive: null,
       dedupe_key: event.dedupe_key ?? null,
       dedupe_window_ms: 5_000,
+      batch: null,
       note: null,
       ...draft,
     })),
@@ -79,12 +81,14 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
     let place: StoreHarness;
     let store: Store;
     let clock: ManualClock;
+    let editor: PlainEditor;
     const policy: DeliveryPolicy = { ...DEFAULT_POLICY, backoffMs: 1_000 };
 
     beforeEach(async () => {
       clock = new ManualClock(START_MS);
+      editor = new PlainEditor();
       place = await harness();
-      store = await place.open({ clock, policy });
+      store = await place.open({ clock, policy, editor });
     });
 
     afterEach(async () => {
@@ -96,7 +100,7 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
 
     async function reopen(): Promise<void> {
       await store.close();
-      store = await place.open({ clock, policy });
+      store = await place.open({ clock, policy, editor });
     }
 
     async function put(event: Partial<NewEvent>, draft: Partial<Draft>): Promise<Stored> {

@@ -11,9 +11,11 @@
  *   prune, backup, audit and what it reads) is the host's alone.
  */
 import type { Axes, Channel } from "../domain/axes.js";
+import type { CarrierEnd, CarrierState } from "../domain/carrier.js";
 import type { Miss } from "../domain/errors.js";
 import type { Event, NewEvent } from "../domain/event.js";
 import type {
+  CarrierId,
   EventId,
   JournalId,
   LeaseId,
@@ -26,6 +28,7 @@ import type {
 import type { JournalEntry, MatchOutcome, Operation, Thread } from "../domain/journal.js";
 import type { JsonObject } from "../domain/json.js";
 import type { Kept } from "../domain/notification.js";
+import type { Point } from "../domain/points.js";
 import type { Principal } from "../domain/principal.js";
 import type { InjectionPoint, Priority } from "../domain/priority.js";
 import type { Command } from "../domain/reducer.js";
@@ -33,6 +36,37 @@ import type { UserSettings } from "../domain/settings.js";
 import type { Severity } from "../domain/severity.js";
 import type { Scope, Token } from "../domain/token.js";
 import type { State } from "../domain/transitions.js";
+
+/** One line of a notification: the latest event with a key, how often it came, and the timestamp of the first. */
+export interface Row {
+  readonly event: Event;
+  readonly count: number;
+  readonly since: string;
+}
+
+export interface Words {
+  readonly content: string;
+  /** Why these are general words and not the template's; null if they are the template's. */
+  readonly degraded: string | null;
+}
+
+/**
+ * What a store asks inside its transactions, at the moment of a delivery: in which words, and whether it is to be told at
+ * all. It answers at once and never throws.
+ */
+export interface Editor {
+  /** What a notification of this subscriber says of these rows; there is at least one. */
+  words(subscriber_id: SubscriberId, rows: readonly Row[], now: number): Words;
+  /** The rule that holds an event back, in words for its story; undefined if none does. */
+  held(
+    event: Event,
+    subscriber_id: SubscriberId,
+    priority: Priority,
+    disabled: readonly SubscriberId[],
+  ): string | undefined;
+  /** Whether `held` can say anything at all for a user who has disabled these. */
+  holdsAny(disabled: readonly SubscriberId[]): boolean;
+}
 
 /** What one subscriber makes of an event, before the store decides whether it merges. */
 export interface Draft {
@@ -44,11 +78,14 @@ export interface Draft {
   readonly inject_at: InjectionPoint;
   readonly axes: Axes;
   readonly ttl_ms: number | null;
-  readonly content: string;
+  /** Its own words; null: those of its subscriber, which the editor is asked for when they are needed. */
+  readonly content: string | null;
   readonly data: JsonObject | null;
   readonly directive: string | null;
   readonly dedupe_key: string | null;
   readonly dedupe_window_ms: number;
+  /** How many events that differ go into one notification, and how long it waits for them; null: it is by itself. */
+  readonly batch: { readonly window_ms: number; readonly max_size: number } | null;
   /** What the story shall say of it beside the rest. */
   readonly note: string | null;
 }
@@ -112,6 +149,70 @@ export interface Claim {
   readonly claimed: readonly Stored[];
   /** For the ids that were asked for and not had. */
   readonly misses: readonly Miss[];
+}
+
+export interface CollectRequest {
+  /** Whose thread it is to be if the host names one that nobody has opened; null: such a one is not found. */
+  readonly user_id: UserId | null;
+  readonly thread_id: ThreadId;
+  readonly point: Point;
+  readonly limit: number;
+  /** How much the texts of one carrier may come to; one item goes in whatever its size. */
+  readonly bytes_max?: number;
+  readonly owner: string;
+  readonly lease_ms: number;
+  /** What needs no acknowledgement is DELIVERED at once. */
+  readonly auto_settle: boolean;
+}
+
+/** What an agent is told, and holds until it says what became of it. */
+export interface Collected {
+  readonly id: CarrierId;
+  readonly thread_id: ThreadId;
+  readonly point: Point;
+  readonly state: CarrierState;
+  /** Null if nothing of it is held. */
+  readonly lease: Lease | null;
+  /** By priority, then oldest first. */
+  readonly items: readonly Stored[];
+  /** What the delivery point would take too, and the limit left; capped. */
+  readonly more: number;
+}
+
+/** What became of one item of a carrier. */
+export interface CarriedItem {
+  readonly id: NotificationId;
+  /** Where the carrier's end has brought it; where it is now, if it was lost before or is still held. */
+  readonly state: State;
+  /** It was taken from the holder before, and not touched. */
+  readonly lost: boolean;
+}
+
+export interface CarrierOutcome {
+  readonly id: CarrierId;
+  readonly state: CarrierState;
+  readonly items: readonly CarriedItem[];
+}
+
+/** A carrier as it is kept, for `audit`. */
+export interface CarrierRecord {
+  readonly id: CarrierId;
+  readonly user_id: UserId;
+  readonly thread_id: ThreadId;
+  readonly point: Point;
+  readonly state: CarrierState;
+  readonly ended: CarrierEnd | null;
+  readonly lease_id: LeaseId | null;
+  /** The entry that opened it, and the newest one about it. */
+  readonly seq: number;
+  readonly last_seq: number;
+  /** As they were when they were collected. `state`: what its end has made of them; null while held, and if lost. */
+  readonly items: readonly {
+    readonly number: number;
+    readonly revision: number;
+    readonly lease_epoch: number;
+    readonly state: State | null;
+  }[];
 }
 
 export interface ListFilter {
@@ -183,6 +284,8 @@ export interface StoreFacts {
   readonly bytes: number;
 }
 
+export type CommitListener = (lastSeq: number, users: ReadonlySet<UserId> | undefined) => void;
+
 export interface Store {
   readonly journal_id: JournalId;
 
@@ -193,6 +296,20 @@ export interface Store {
   commandMany(principal: Principal, requests: readonly CommandRequest[]): Promise<(Stored | Miss)[]>;
   claim(principal: Principal, request: ClaimRequest): Promise<Claim>;
   renew(principal: Principal, lease_id: LeaseId, lease_ms: number): Promise<Lease | Miss>;
+  /**
+   * What an agent is to be told at a delivery point of its thread: that thread's and the user's own items, with the
+   * batches that are still open. Null if there is nothing. Refused while another owner has one open.
+   */
+  collect(principal: Principal, request: CollectRequest): Promise<Collected | null>;
+  renewCarrier(principal: Principal, id: CarrierId, lease_ms: number): Promise<Lease | Miss>;
+  /** The agent was told. What it must tell the user and has not acknowledged goes to the user now. */
+  settleCarrier(
+    principal: Principal,
+    id: CarrierId,
+    acknowledged: ReadonlySet<NotificationId>,
+  ): Promise<CarrierOutcome | Miss>;
+  /** The agent was not told: what it holds is let go. */
+  failCarrier(principal: Principal, id: CarrierId, note: string | null): Promise<CarrierOutcome | Miss>;
   redrive(principal: Principal, id: NotificationId): Promise<Stored | Miss>;
   startThread(principal: Principal, user_id: UserId, thread_id: ThreadId | null): Promise<Thread>;
   closeThread(principal: Principal, thread_id: ThreadId): Promise<Thread>;
@@ -225,9 +342,15 @@ export interface Store {
   redrivenAs(principal: Principal, id: NotificationId): Promise<NotificationId | null>;
   entries(principal: Principal, after: number, limit: number): Promise<JournalPage>;
   lastSeq(): Promise<number>;
+  thread(principal: Principal, id: ThreadId): Promise<Thread>;
+  /** Whether a collect would find something that waits for nothing more: no batch that is still open. */
+  isReady(principal: Principal, thread_id: ThreadId, point: Point): Promise<boolean>;
 
-  /** Called after each commit, with the newest `seq`. Also tells a reader of another process's commits. */
-  onCommit(listener: (lastSeq: number) => void): () => void;
+  /**
+   * Called after each commit, with the newest `seq` and the users that it was about. Also tells a reader of another
+   * process's commits, without the users.
+   */
+  onCommit(listener: CommitListener): () => void;
 
   /**
    * Runs `read` on this moment of the store, as if nobody wrote meanwhile; everybody goes on writing. What it is given
@@ -237,6 +360,8 @@ export interface Store {
   /** The ledger by number, for `audit`. */
   ledger(afterNumber: number, limit: number): Promise<readonly (Kept & { number: number; last_seq: number })[]>;
   threads(after: ThreadId | null, limit: number): Promise<readonly Thread[]>;
+  /** By the entry that opened them, for `audit`. */
+  carriers(afterSeq: number, limit: number): Promise<readonly CarrierRecord[]>;
   /** Checks of the storage itself: its integrity, and that flags and indexes say what the rows say. */
   check(): Promise<string[]>;
   facts(): Promise<StoreFacts>;

@@ -6,9 +6,18 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { Axes } from "../domain/axes.js";
-import { ADDRESSES, HANDLERS, TARGETS } from "../domain/axes.js";
+import { ADDRESSES, channelOf, effectiveAxes, HANDLERS, isSystemChannel, TARGETS } from "../domain/axes.js";
 import { isMiss, type Miss } from "../domain/errors.js";
-import { type NotificationId, notificationId, subscriberId, type ThreadId, threadId, userId } from "../domain/ids.js";
+import type { Event } from "../domain/event.js";
+import {
+  DIRECT_SUBSCRIBER,
+  type NotificationId,
+  notificationId,
+  subscriberId,
+  type ThreadId,
+  threadId,
+  userId,
+} from "../domain/ids.js";
 import type { Kept } from "../domain/notification.js";
 import { DEFAULT_POLICY, type DeliveryPolicy } from "../domain/policy.js";
 import { HOST } from "../domain/principal.js";
@@ -23,18 +32,25 @@ import {
   evolve,
   overdueCommand,
 } from "../domain/reducer.js";
+import { mostSevere } from "../domain/severity.js";
 import { parseSubject } from "../domain/subject.js";
-import { isTerminal } from "../domain/transitions.js";
+import { type Column, isTerminal } from "../domain/transitions.js";
 import { ManualClock } from "../platform/manual_clock.js";
 import { audit } from "./audit.js";
-import type { Store } from "./contract.js";
+import type { Row, Store } from "./contract.js";
 import { acceptance, type StoreHarness } from "./contract.suite.js";
+import { PlainEditor } from "./editor.suite.js";
 
 const START_MS = Date.UTC(2026, 0, 3);
 const USERS = ["alice", "bob"].map(userId);
 const THREADS = ["a1", "a2", "b1"].map(threadId);
 const OWNER_OF = (thread: ThreadId) => userId(thread.startsWith("a") ? "alice" : "bob");
 const WINDOW_MS = 5_000;
+const BATCH = { window_ms: 3_000, max_size: 3 };
+/** What comes with its own words, and what is worded by its rows. */
+const [GIVEN, WORDED] = [DIRECT_SUBSCRIBER, subscriberId("tool_failure")];
+/** Whoever is told something of an open batch is told all of it. */
+const NEEDS_WORDS: readonly Column[] = ["dispatch", "collect", "ack", "escalate", "expire"];
 const POLICY: DeliveryPolicy = {
   ...DEFAULT_POLICY,
   agentTtlMs: 20_000,
@@ -43,6 +59,17 @@ const POLICY: DeliveryPolicy = {
   backoffMs: 1_000,
 };
 
+/** What happens to batches; each must have happened. */
+export const BATCH_VISITS = [
+  "told of several rows",
+  "without what was seen",
+  "without what is off",
+  "kept back whole",
+  "full",
+  "urgent",
+  "counted to a later row after it was closed",
+];
+
 /** How often each cell of the grid was visited, as `STATE column`: a history that visits nothing proves nothing. */
 export type Visits = Map<string, number>;
 
@@ -50,7 +77,9 @@ export type Visits = Map<string, number>;
 class Model {
   at = START_MS;
   readonly kept = new Map<NotificationId, Kept>();
-  readonly windows = new Map<string, NotificationId>();
+  readonly windows = new Map<string, { id: NotificationId; row: number; until: number }>();
+  readonly rows = new Map<NotificationId, Row[]>();
+  readonly editor = new PlainEditor();
   readonly closed = new Set<ThreadId>();
   readonly observed = new Map<string, number>();
   readonly leases = new Map<string, number>();
@@ -63,9 +92,60 @@ class Model {
     return { at: this.at, policy: POLICY };
   }
 
-  add(kept: Kept): void {
+  add(kept: Kept, event: Event): void {
     this.numbers.set(kept.delivery.id, this.numbers.size);
     this.kept.set(kept.delivery.id, kept);
+    this.rows.set(kept.delivery.id, [{ event, count: 1, since: event.timestamp }]);
+  }
+
+  rowsOf({ delivery }: Kept): Row[] {
+    return this.rows.get(delivery.id) ?? [];
+  }
+
+  say(rows: readonly Row[]): string {
+    return this.editor.words(WORDED, rows).content;
+  }
+
+  hasObserved(thread_id: ThreadId | null, subject: string | null): boolean {
+    if (thread_id === null || subject === null) return false;
+    const { name, generation } = parseSubject(subject);
+    return (this.observed.get(`${thread_id}/${name}`) ?? -1) >= generation;
+  }
+
+  /** Which rows are to be told now, and why not the others. */
+  judge(kept: Kept): { told: Row[]; observed: boolean; held: number } {
+    const { notification, delivery } = kept;
+    const forAgent = notification.axes.target === "agent" || notification.axes.handler === "agent";
+    const seen = ({ event }: Row) => forAgent && this.hasObserved(delivery.thread_id, event.subject);
+    const rows = this.rowsOf(kept);
+    const told = rows.filter((row) => !seen(row) && !this.editor.off.has(row.event.type));
+    return { told, observed: rows.some(seen), held: rows.length - told.length };
+  }
+
+  wordCommand(kept: Kept): Command {
+    const { told, observed, held } = this.judge(kept);
+    if (told.length === 0 && held > 0) return { column: "suppress", reason: observed ? "observed" : "muted" };
+    const { subscriber_id, redrive_of, content, severity } = kept.notification;
+    const given = subscriber_id === GIVEN || redrive_of !== null;
+    const worst = given ? severity : mostSevere(told.map(({ event }) => event.severity));
+    return { column: "flush", words: { content: given ? content : this.say(told), severity: worst, degraded: null } };
+  }
+
+  flush(kept: Kept): void {
+    const command = this.wordCommand(kept);
+    const { told, observed, held } = this.judge(kept);
+    if (told.length > 1) this.visit("batch", "told of several rows");
+    if (told.length > 0 && held > 0) this.visit("batch", observed ? "without what was seen" : "without what is off");
+    if (told.length === 0) this.visit("batch", "kept back whole");
+    const shown = command.column === "flush" && isSystemChannel(kept.delivery.channel);
+    this.run(kept.delivery.id, shown ? [command, { column: "dispatch" }] : [command]);
+  }
+
+  openBatch(user_id: string, thread_id: ThreadId | null): Kept | undefined {
+    return this.inOrder().find(
+      ({ notification, delivery }) =>
+        delivery.open_until !== null && delivery.user_id === user_id && notification.thread_id === thread_id,
+    );
   }
 
   leaseExpired(kept: Kept): boolean {
@@ -77,29 +157,44 @@ class Model {
   run(id: NotificationId, commands: readonly Command[], byHolder = false): string | undefined {
     const kept = this.kept.get(id);
     if (kept === undefined) return "not_found";
-    let { delivery } = kept;
+    let current = kept;
     const queue = [...commands];
     for (let command = queue.shift(); command !== undefined; command = queue.shift()) {
+      const { delivery } = current;
       if (byHolder && delivery.state === "LOCKED" && "epoch" in command && command.epoch === delivery.lease_epoch)
-        if (this.leaseExpired({ ...kept, delivery })) return "stale_lease";
+        if (this.leaseExpired(current)) return "stale_lease";
+      if (delivery.open_until !== null && NEEDS_WORDS.includes(command.column)) {
+        queue.unshift(command);
+        command = this.wordCommand(current);
+        if (command.column === "suppress") queue.length = 0;
+      }
       this.visit(delivery.state, command.column);
-      const decision = decide(delivery, command, this.context);
+      const decision = decide(current, command, this.context);
       if (decision.outcome === "miss") return decision.miss.miss;
       if (decision.outcome === "same") continue;
-      delivery = decision.next;
-      const letGo = command.column === "release" && queue.length === 0;
-      const further = letGo ? this.afterLetGo({ ...kept, delivery }) : null;
-      if (further !== null) queue.push(further);
+      current = {
+        notification: { ...current.notification, ...decision.change.words },
+        delivery: decision.next,
+      };
+      if (command.column === "release" && queue.length === 0) queue.push(...this.afterLetGo(current));
     }
-    this.kept.set(id, { ...kept, delivery });
+    this.kept.set(id, current);
     return undefined;
   }
 
-  afterLetGo({ notification, delivery }: Kept): Command | null {
-    const about = notification.subject === null ? null : parseSubject(notification.subject);
-    const seen = about === null ? -1 : (this.observed.get(`${delivery.thread_id}/${about.name}`) ?? -1);
-    if (about !== null && seen >= about.generation) return { column: "suppress", reason: "observed" };
-    return afterRelease(delivery, POLICY);
+  afterLetGo(kept: Kept): Command[] {
+    const seen = this.observedCommand(kept);
+    if (seen?.column === "suppress") return [seen];
+    const further = afterRelease(kept.delivery, POLICY);
+    return [...(seen === null ? [] : [seen]), ...(further === null ? [] : [further])];
+  }
+
+  observedCommand(kept: Kept): Command | null {
+    const { notification, delivery } = kept;
+    if (isSystemChannel(delivery.channel) || (delivery.rows === 1 && notification.subject === null)) return null;
+    const { told, observed } = this.judge(kept);
+    if (!observed || (told.length > 0 && delivery.open_until !== null)) return null;
+    return this.wordCommand(kept);
   }
 
   visit(state: string, column: string): void {
@@ -142,6 +237,7 @@ class Real {
   constructor(
     readonly store: Store,
     readonly clock: ManualClock,
+    readonly editor: PlainEditor,
   ) {}
 }
 
@@ -202,6 +298,8 @@ interface EmitPlan {
   readonly text: number;
   readonly subject: string | null;
   readonly filtered: boolean;
+  /** Worded by its subscriber, and batched. */
+  readonly worded: boolean;
 }
 
 async function emit(plan: EmitPlan, model: Model, real: Real): Promise<void> {
@@ -210,46 +308,96 @@ async function emit(plan: EmitPlan, model: Model, real: Real): Promise<void> {
   const dedupe_key = plan.key === null ? null : `k${plan.key}`;
   const content = `text ${plan.text}`;
   const { axes, priority, filtered, subject } = plan;
+  const { worded } = plan;
+  const subscriber_id = worded ? WORDED : GIVEN;
+  const type = plan.text === 2 ? "tool.call.timeout" : "tool.call.failure";
+  const severity = plan.text === 1 ? "warning" : "error";
   const accepted = await real.store.accept(
     HOST,
     acceptance(
-      { user_id, thread_id, dedupe_key, subject },
-      { axes, priority, filtered, content, dedupe_window_ms: WINDOW_MS },
+      { user_id, thread_id, dedupe_key, subject, type, severity, payload: { text: plan.text } },
+      {
+        ...{ subscriber_id, axes, priority, filtered, severity, dedupe_window_ms: WINDOW_MS },
+        ...(worded ? { content: null, batch: BATCH } : { content }),
+      },
     ),
   );
   const stored = accepted.matches[0]?.stored;
-  if (stored === undefined) throw new Error("the draft was not taken");
+  const [event] = await real.store.events(HOST, [accepted.event_id]);
+  if (stored === undefined || event === undefined) throw new Error("the draft was not taken");
+  const row: Row = { event, count: 1, since: event.timestamp };
 
-  const window = dedupe_key === null || filtered ? undefined : [user_id, thread_id, dedupe_key].join("/");
-  const openId = window === undefined ? undefined : model.windows.get(window);
-  const open = openId === undefined ? undefined : model.kept.get(openId);
-  let linked_to: NotificationId | null = null;
-  if (open !== undefined && open.notification.dedupe_until > model.at) {
-    const words = { content, data: null, severity: "error", directive: null } as const;
-    model.visit(open.delivery.state, "merge");
-    const merge = decideMerge(
-      open,
-      { event_id: accepted.event_id, subscriber_id: subscriberId("tool_failure"), words, priority },
+  const over = thread_id !== null && model.closed.has(thread_id);
+  const batched = worded && !filtered && priority !== "critical" && !over;
+  const shown = isSystemChannel(channelOf(effectiveAxes(axes, thread_id !== null)));
+  const muted = !filtered && !batched && shown && model.editor.off.has(type);
+  const window = dedupe_key === null || filtered ? undefined : [user_id, thread_id, worded, dedupe_key].join("/");
+  const until = model.at + WINDOW_MS;
+
+  const merge = (into: Kept, at: number): boolean | { linked_to: NotificationId | null } => {
+    model.visit(into.delivery.state, "merge");
+    const rows = model.rowsOf(into);
+    const with_ = (shownEvent: Event | undefined) =>
+      rows.map((one, index) => (index === at ? { ...one, event: shownEvent ?? one.event, count: one.count + 1 } : one));
+    const merged = decideMerge(
+      into,
+      {
+        ...{ event_id: event.id, subscriber_id, priority, ...(worded ? { row: at } : {}) },
+        words: () => {
+          const { data, directive } = into.notification;
+          if (!worded) {
+            const words = { content, data, directive, severity, degraded: null } as const;
+            return { words, revises: content !== into.notification.content };
+          }
+          const text = model.say(with_(event));
+          const same = JSON.stringify(rows[at]?.event.payload) === JSON.stringify(event.payload);
+          const sameSubject = rows[at]?.event.subject === event.subject;
+          const revises = !(same && sameSubject) && model.say(with_(undefined)) !== text;
+          const worst = mostSevere(with_(event).map((one) => one.event.severity));
+          return { words: { content: text, data, directive, severity: worst, degraded: null }, revises };
+        },
+      },
       model.at,
     );
-    if (merge.outcome === "merged") {
-      expect(stored.delivery.id).toBe(openId);
-      model.kept.set(open.delivery.id, merge.next);
-      return;
-    }
-    linked_to = merge.linked_to;
+    if (merged.outcome === "new") return { linked_to: merged.linked_to };
+    expect(stored.delivery.id).toBe(into.delivery.id);
+    model.kept.set(into.delivery.id, merged.next);
+    if (worded) model.rows.set(into.delivery.id, at < rows.length ? with_(event) : [...rows, row]);
+    const full = at === rows.length && merged.next.delivery.rows >= BATCH.max_size;
+    const urgent = merged.next.delivery.open_until !== null && merged.next.delivery.priority === "critical";
+    if (full) model.visit("batch", "full");
+    if (urgent) model.visit("batch", "urgent");
+    if (into.delivery.open_until === null && at > 0) model.visit("batch", "counted to a later row after it was closed");
+    if (full || urgent) model.flush(merged.next);
+    return true;
+  };
+
+  let linked_to: NotificationId | null = null;
+  const known = window === undefined || muted ? undefined : model.windows.get(window);
+  const into = known === undefined ? undefined : model.kept.get(known.id);
+  if (known !== undefined && into !== undefined && known.until > model.at) {
+    const answer = merge(into, known.row);
+    if (answer === true) return;
+    if (typeof answer === "object") linked_to = answer.linked_to;
+  }
+  const forAgent = axes.target === "agent" || axes.handler === "agent";
+  const isObserved = forAgent && model.hasObserved(thread_id, subject);
+  const open = batched && !isObserved ? model.openBatch(user_id, thread_id) : undefined;
+  if (open !== undefined) {
+    const at = open.delivery.rows;
+    merge(open, at);
+    if (window !== undefined) model.windows.set(window, { id: open.delivery.id, row: at, until });
+    return;
   }
   // The id and what follows from the input are the store's to choose; the rest is compared field by field.
-  const notification = { ...stored.notification, linked_to };
-  const about = subject === null ? null : parseSubject(subject);
-  const seen = about === null ? -1 : (model.observed.get(`${thread_id}/${about.name}`) ?? -1);
-  const forAgent = axes.target === "agent" || axes.handler === "agent";
-  const isObserved = about !== null && forAgent && seen >= about.generation;
-  const suppress = filtered ? "filtered" : isObserved ? "observed" : null;
-  const { next } = create(notification, { priority, ttl_ms: null, suppress }, model.context);
-  model.add({ notification, delivery: next });
-  if (thread_id !== null && model.closed.has(thread_id)) model.run(next.id, closeCommands(next));
-  if (window !== undefined) model.windows.set(window, next.id);
+  const notification = { ...stored.notification, linked_to, content: worded ? model.say([row]) : content };
+  const suppress = filtered ? "filtered" : isObserved ? "observed" : muted ? "muted" : null;
+  const waits = priority === "low" && !isSystemChannel(channelOf(axes));
+  const open_until = batched ? (waits ? Infinity : model.at + BATCH.window_ms) : null;
+  const { next } = create(notification, { priority, ttl_ms: null, suppress, open_until }, model.context);
+  model.add({ notification, delivery: next }, event);
+  if (over) model.run(next.id, closeCommands(next));
+  if (window !== undefined) model.windows.set(window, { id: next.id, row: 0, until });
 }
 
 /** Any notification; every third time one that is held, if there is one, since those are few. */
@@ -279,7 +427,20 @@ async function claim(thread: number | null, user: number, limit: number, leaseMs
     owner: "turn",
     lease_ms: leaseMs,
   });
-  const expected = model.pendingFor(user_id, thread_id).slice(0, limit);
+  for (const { notification, delivery } of model.inOrder()) {
+    const here = notification.thread_id === null || notification.thread_id === thread_id;
+    if (delivery.open_until === null || delivery.user_id !== user_id || !here) continue;
+    const kept = model.kept.get(delivery.id);
+    if (kept !== undefined && !isSystemChannel(delivery.channel)) model.flush(kept);
+  }
+  const expected: Kept[] = [];
+  for (const pending of model.pendingFor(user_id, thread_id)) {
+    if (expected.length === limit) break;
+    if (model.editor.off.size > 0 && model.judge(pending).held > 0)
+      model.run(pending.delivery.id, [model.wordCommand(pending)]);
+    const kept = model.kept.get(pending.delivery.id);
+    if (kept?.delivery.state === "PENDING") expected.push(kept);
+  }
   expect(answer.claimed.map((one) => one.delivery.id)).toEqual(expected.map((one) => one.delivery.id));
   if (answer.lease === null) return;
   const { id, owner, expires_at } = answer.lease;
@@ -296,12 +457,20 @@ async function sweep(model: Model, real: Real): Promise<void> {
   for (let acted = true; acted; ) {
     acted = false;
     for (const kept of model.inOrder()) {
+      const { open_until, deadline } = kept.delivery;
+      const ended = open_until !== null && open_until <= model.at && deadline > model.at;
       const due = overdueCommand(kept.delivery, model.leaseExpired(kept), model.at);
-      if (due === null) continue;
-      model.run(kept.delivery.id, [due]);
+      if (ended) model.flush(kept);
+      else if (due !== null) model.run(kept.delivery.id, [due]);
+      else continue;
       acted = true;
     }
   }
+}
+
+/** The operator switches a kind off, or on again. */
+async function switchOne(model: Model, real: Real): Promise<void> {
+  for (const { off } of [model.editor, real.editor]) if (!off.delete("tool.call.timeout")) off.add("tool.call.timeout");
 }
 
 async function observe(thread: number, subject: string, model: Model, real: Real): Promise<void> {
@@ -311,11 +480,13 @@ async function observe(thread: number, subject: string, model: Model, real: Real
   const about = parseSubject(subject);
   const name = `${thread_id}/${about.name}`;
   model.observed.set(name, Math.max(model.observed.get(name) ?? -1, about.generation));
-  for (const { notification, delivery } of model.inOrder()) {
-    if (delivery.thread_id !== thread_id || delivery.state !== "PENDING" || notification.subject === null) continue;
-    const its = parseSubject(notification.subject);
-    if (its.name === about.name && its.generation <= about.generation)
-      model.run(delivery.id, [{ column: "suppress", reason: "observed" }]);
+  for (const kept of model.inOrder()) {
+    const { notification, delivery } = kept;
+    if (delivery.thread_id !== thread_id || delivery.state !== "PENDING") continue;
+    const its = notification.subject === null ? null : parseSubject(notification.subject).name;
+    if (delivery.rows === 1 && its !== about.name) continue;
+    const command = model.observedCommand(kept);
+    if (command !== null) model.run(delivery.id, [command]);
   }
 }
 
@@ -357,7 +528,9 @@ async function redrive(index: number, model: Model, real: Real): Promise<void> {
     { priority: old.delivery.priority, ttl_ms: null, suppress: null },
     model.context,
   );
-  model.add({ notification, delivery: next });
+  const [event] = await real.store.events(HOST, [notification.event_id]);
+  if (event === undefined) throw new Error("the event behind it is gone");
+  model.add({ notification, delivery: next }, event);
   if (notification.thread_id !== null && model.closed.has(notification.thread_id))
     model.run(next.id, closeCommands(next));
 }
@@ -385,6 +558,7 @@ const emitting = fc
     text: fc.nat({ max: 2 }),
     subject: fc.option(subject),
     filtered: fc.constantFrom(false, false, false, true),
+    worded: fc.boolean(),
   })
   .map((plan) => step(`emit ${JSON.stringify(plan)}`, (model, real) => emit(plan, model, real)));
 
@@ -428,7 +602,7 @@ const steps: fc.Arbitrary<Step>[] = [
       ),
     ),
   fc
-    .record({ one: index, column: fc.constantFrom("dispatch", "expire", "escalate", "suppress") } as const)
+    .record({ one: index, column: fc.constantFrom("dispatch", "expire", "escalate", "suppress", "flush") } as const)
     .map(({ one, column }) =>
       step(`${column} ${one}`, (model, real) => command(one, () => PLAIN[column as keyof typeof PLAIN], model, real)),
     ),
@@ -451,6 +625,7 @@ const steps: fc.Arbitrary<Step>[] = [
     }),
   ),
   fc.constant(step("sweep", sweep)),
+  fc.constant(step("switch", switchOne)),
   fc
     .record({ thread: threadIndex, about: subject })
     .map(({ thread, about }) =>
@@ -461,6 +636,7 @@ const steps: fc.Arbitrary<Step>[] = [
 ];
 
 const PLAIN = {
+  flush: { column: "flush", words: { content: "said anew", severity: "info", degraded: "by hand" } },
   dispatch: { column: "dispatch" },
   expire: { column: "expire" },
   escalate: { column: "escalate", reason: "deadline" },
@@ -480,9 +656,10 @@ export async function checkAgainstModel(harness: () => Promise<StoreHarness>, op
     fc.asyncProperty(fc.commands(steps, { maxCommands: options.steps, size: "max" }), async (commands) => {
       const place = await harness();
       const clock = new ManualClock(START_MS);
-      const store = await place.open({ clock, policy: POLICY });
+      const editor = new PlainEditor();
+      const store = await place.open({ clock, policy: POLICY, editor });
       try {
-        await fc.asyncModelRun(() => ({ model: new Model(visits), real: new Real(store, clock) }), commands);
+        await fc.asyncModelRun(() => ({ model: new Model(visits), real: new Real(store, clock, editor) }), commands);
         expect((await audit(store)).problems).toEqual([]);
       } finally {
         await store.close();

@@ -18,6 +18,8 @@ export async function runLives(plan, tally, { onKill = () => {}, keep = false },
   const tell = () => {
     tally.events = before.events + oracle.eventsAnswered;
     tally.notifications = before.notifications + oracle.notificationsAnswered;
+    tally.closed = before.closed + oracle.closed;
+    tally.folded = before.folded + oracle.folded;
     tally.answers = sum(before.answers, oracle.answers);
     onKill(tally);
   };

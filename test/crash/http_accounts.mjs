@@ -12,7 +12,7 @@ const REVOKED_CODE = 1008;
 
 export class Accounts {
   #oracle;
-  /** Lasting ones of each user: one to send with, one to look and acknowledge with. */
+  /** Lasting ones of each user: one to send with, one to look and acknowledge with, one for the agent. */
   #lasting = new Map();
   /** Every one that was answered: its text, and whether it is `good`, `revoking` (asked, not answered) or `revoked`. */
   #made = [];
@@ -30,6 +30,7 @@ export class Accounts {
       this.#lasting.set(user_id, own);
       own.producer ??= await this.create(admin, { user_id, scopes: ["ingest"] });
       own.browser ??= await this.create(admin, { user_id, scopes: ["read", "ack"] });
+      own.agent ??= await this.create(admin, { user_id, scopes: ["agent"] });
     }
   }
 
@@ -41,6 +42,11 @@ export class Accounts {
   /** Sees and acknowledges. */
   browser(user_id) {
     return this.#lasting.get(user_id).browser.token;
+  }
+
+  /** Collects, and says what became of it. */
+  agent(user_id) {
+    return this.#lasting.get(user_id).agent.token;
   }
 
   async create(admin, input) {

@@ -13,6 +13,7 @@ export class Refused extends Error {
   constructor(status, error) {
     super(`${status} ${error?.code}: ${error?.message}`);
     this.status = status;
+    this.reason = error?.reason;
   }
 }
 
@@ -111,5 +112,5 @@ export function resultOf(answer, status) {
   const { reason, id, code } = error.data ?? {};
   if (id !== undefined && (code === "not_found" || code === "conflict"))
     return { miss: reason, id, message: error.message };
-  throw new Refused(status, { code, message: error.message });
+  throw new Refused(status, { code, reason, message: error.message });
 }

@@ -3,7 +3,8 @@
  * server ends. Everything that is asked for and everything that is answered is told to the oracle.
  */
 import { isMiss } from "../../dist/index.js";
-import { LostAnswer } from "./http_client.mjs";
+import { BATCHED_TYPES, newChoice } from "./batches.mjs";
+import { LostAnswer, Refused } from "./http_client.mjs";
 import { newEvent, newNotify, pool, told, USERS, wordsOf } from "./load.mjs";
 
 const CALLERS = 48;
@@ -15,15 +16,22 @@ const TYPES = [
   "mcp.server.dropped",
   "tool.call.failure",
   "load.nobody",
+  ...BATCHED_TYPES,
 ];
+const POINTS = ["turn_start", "user_message", "after_tool", "after_tool", "turn_end", "immediate"];
 const WEIGHTS = {
-  emit: 26,
+  emit: 30,
   emitByRpc: 5,
   emitMany: 4,
   resend: 5,
   sendTwice: 2,
   notify: 12,
   ack: 26,
+  collect: 8,
+  settleCarrier: 5,
+  failCarrier: 2,
+  renewCarrier: 1,
+  settings: 1.5,
   read: 4,
   redrive: 5,
   token: 1.5,
@@ -48,6 +56,9 @@ export class Load {
   #known;
   #sent;
   #delivered;
+  #carriers;
+  /** Users whose choice is being written: one at a time, so that the newest answer is the newest choice. */
+  #choosing = new Set();
   #ending = false;
 
   constructor({ door, accounts, screens, oracle, tally, random, life, tabs, also, onAnswer }) {
@@ -64,6 +75,7 @@ export class Load {
     this.#known = pool(random);
     this.#sent = pool(random);
     this.#delivered = pool(random);
+    this.#carriers = pool(random);
     this.#also = also;
     for (const tab of tabs) this.#watch(tab);
   }
@@ -122,13 +134,19 @@ export class Load {
     return this.#door.with(this.#accounts.browser(user_id));
   }
 
+  #agent(user_id) {
+    return this.#door.with(this.#accounts.agent(user_id));
+  }
+
   #intend(token, event) {
     this.#oracle.take({ tell: "intent", token, ...(event.id === undefined ? {} : { event }) });
   }
 
   #answeredEmit(operation, token, { id, seq, outcome, matches }) {
     const views = matches.map(({ notification }) => notification);
-    this.#oracle.take({ tell: "answer", operation, token, event: id, seq, outcome, told: views.map(told) });
+    const fates = matches.map((match) => [match.subscriber_id, match.outcome, match.notification.id]);
+    const line = { tell: "answer", operation, token, event: id, seq, outcome, told: views.map(told) };
+    this.#oracle.take({ ...line, matches: fates });
     for (const view of views) this.#made(view);
     this.#onAnswer();
   }
@@ -221,6 +239,76 @@ export class Load {
     if (answer === undefined) return;
     this.#answered("ack", [answer]);
     if (!isMiss(answer)) this.#delivered.add({ id: ack.id, revision: ack.revision, user_id });
+  }
+
+  /** An agent takes what its thread has for it; another one may hold the thread. */
+  async collect() {
+    const user_id = this.#random.pick(USERS);
+    const auto_settle = this.#random.chance(0.2);
+    const params = {
+      thread_id: this.#threadOf(user_id),
+      point: this.#random.pick(POINTS),
+      owner: this.#random.pick(["one agent", "one agent", "another"]),
+      lease_ms: this.#random.between(150, 800),
+      limit: this.#random.between(1, 12),
+      auto_settle,
+    };
+    const answer = await this.#agent(user_id)
+      .call("agent/collect", params)
+      .catch((error) => {
+        if (!(error instanceof Refused) || error.reason !== "thread_held") throw error;
+        return { carrier: null };
+      });
+    const { carrier } = answer;
+    // What is told and needs no answer is settled by the collect itself.
+    const stateOf = ({ must_narrate }) => (auto_settle && !must_narrate ? "DELIVERED" : "LOCKED");
+    const items = (carrier?.notifications ?? []).map((view) => [view.id, stateOf(view), view.revision, 0, view.count]);
+    this.#oracle.take({ tell: "answer", operation: "collect", told: items, misses: carrier === null ? 1 : 0 });
+    this.#onAnswer();
+    if (carrier !== null) this.#carriers.add({ ...carrier, user_id });
+  }
+
+  async settleCarrier() {
+    const carrier = this.#carriers.take();
+    if (carrier === undefined) return this.collect();
+    const ids = carrier.notifications.filter(({ must_narrate }) => must_narrate).map(({ id }) => id);
+    const acknowledged_ids = this.#random.chance(0.7) ? ids : [];
+    await this.#endCarrier("settleCarrier", "agent/settle", carrier, { acknowledged_ids });
+  }
+
+  async failCarrier() {
+    const carrier = this.#carriers.take();
+    if (carrier === undefined) return this.collect();
+    await this.#endCarrier("failCarrier", "agent/fail", carrier, { reason: "the provider was away" });
+  }
+
+  async #endCarrier(operation, method, { id, user_id }, more) {
+    const answer = await this.#agent(user_id).call(method, { carrier_id: id, ...more });
+    const items = isMiss(answer) ? [] : answer.notifications.map((item) => [item.id, item.state, 0, 0, 0]);
+    this.#oracle.take({ tell: "answer", operation, told: items, misses: isMiss(answer) ? 1 : 0 });
+    this.#onAnswer();
+  }
+
+  async renewCarrier() {
+    const carrier = this.#carriers.look();
+    if (carrier === undefined) return this.collect();
+    const lease_ms = this.#random.between(150, 800);
+    const answer = await this.#agent(carrier.user_id).call("agent/renew", { carrier_id: carrier.id, lease_ms });
+    this.#oracle.take({ tell: "answer", operation: "renewCarrier", told: [], misses: isMiss(answer) ? 1 : 0 });
+    this.#onAnswer();
+  }
+
+  /** A user switches some subscribers off, and the others on. */
+  async settings() {
+    const user_id = this.#random.pick(USERS);
+    if (this.#choosing.has(user_id)) return this.emit();
+    this.#choosing.add(user_id);
+    const choice = newChoice(this.#random);
+    this.#oracle.take({ tell: "choosing", user_id, choice });
+    await this.#browser(user_id).call("settings/update", { disabled_subscribers: choice });
+    this.#oracle.take({ tell: "answer", operation: "settings", user_id, choice, told: [] });
+    this.#choosing.delete(user_id);
+    this.#onAnswer();
   }
 
   /** Reading is a promise too: what was shown settled stays settled. */

@@ -6,6 +6,7 @@
 
 import { Tidings } from "../../dist/index.js";
 import { CRASH_POINTS } from "../../dist/platform/crashpoint.js";
+import { writeSubscribers } from "./batches.mjs";
 import { runLives } from "./folder.mjs";
 import { Accounts } from "./http_accounts.mjs";
 import { Door, LostAnswer } from "./http_client.mjs";
@@ -25,8 +26,8 @@ const EXPLAINED_BEFORE = 200;
 /** How an orderly end closes a tab: it goes away, or the tab could not follow and was closed before. */
 const CODES_AT_END = [1001, 1013];
 
-/** An agent cannot claim over HTTP yet, nor can anybody close a thread. */
-const UNREACHED = ["claim.leased", "thread.closing"];
+/** Nobody can close a thread over HTTP yet. */
+const UNREACHED = ["thread.closing"];
 export const POINTS = CRASH_POINTS.filter((point) => !UNREACHED.includes(point));
 
 const ANY_END = { moment: 5, point: 4, opening: 1, term: 1 };
@@ -41,7 +42,7 @@ export const RULES = {
   },
   answers: 600,
   points: POINTS,
-  passages: { "commit.begun": 40, "commit.before": 40, "commit.after": 40 },
+  passages: { "claim.leased": 12, "commit.begun": 40, "commit.before": 40, "commit.after": 40 },
   passagesOtherwise: 150,
   beside: 0.2,
 };
@@ -68,6 +69,7 @@ class HttpRig {
     this.#also = also;
     this.#accounts = new Accounts(oracle);
     this.#screens = new Screens(oracle, tally);
+    writeSubscribers(folder);
   }
 
   /** One life, from start to its end. A point ends it from inside; everything else does so from here. */
@@ -96,8 +98,21 @@ class HttpRig {
   }
 
   /** After every life, with the server stopped: as its end left it, nobody has opened it since. */
-  after({ life }) {
-    return this.#audit(`after life ${life}`);
+  async after({ life, end }) {
+    await this.#audit(`after life ${life}`);
+    if (end.how === "term") await this.#mustBeClosed();
+  }
+
+  /** Whoever ends in order words what is open. */
+  async #mustBeClosed() {
+    const reader = await Tidings.open({ data: this.#folder, mode: "read" });
+    try {
+      const { notifications } = await reader.list({ state: "PENDING", limit: 1_000 });
+      for (const { id, open_until } of notifications)
+        if (open_until !== null) this.#oracle.problem(`the server ended in order, and left the batch ${id} open`);
+    } finally {
+      await reader.close();
+    }
   }
 
   /** One more server, which is asked for everything and ended in order. */
@@ -220,6 +235,7 @@ class HttpRig {
           ids.map((id) => ({ id })),
         ),
       journal: () => reader.watch({ after: 0 }),
+      settings: (user_id) => admin.call("settings/get", { user_id }),
     };
   }
 

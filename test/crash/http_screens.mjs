@@ -114,13 +114,15 @@ class Replay {
       const item = this.#items.get(id);
       // Retention has removed how it began.
       if (item === undefined) continue;
+      // On no screen before: it is new, its batch was open until now, or an agent had it.
+      const isNew = command === "create" || command === "escalate" || item.state === "PENDING";
       item.state = path.at(-1) ?? item.state;
       for (const field of ["effective", "revision", "count"]) item[field] = set[field] ?? item[field];
-      arrived.set(id, arrived.get(id) || command === "create" || command === "escalate");
+      arrived.set(id, arrived.get(id) || isNew);
     }
     for (const [id, came] of arrived) {
       const { effective, ...stands } = this.#items.get(id);
-      if (!isShown({ effective }) || (came && stands.state === "SUPPRESSED")) continue;
+      if (!isShown({ effective }) || stands.state === "PENDING" || (came && stands.state === "SUPPRESSED")) continue;
       const push = { seq, id, kind: came ? "notification/created" : UPDATED, ...stands };
       const ofUser = this.pushes.get(user_id) ?? new Map();
       this.pushes.set(user_id, ofUser.set(keyOf(push), push));

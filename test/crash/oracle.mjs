@@ -5,9 +5,11 @@
  * - `emit(event)`, `list(filter)`, `facts()`, as the library has them
  * - `explain(ids)`: an explanation or a miss for each
  * - `journal()`: every entry, from the oldest that there is
+ * - `settings(user_id)`: what that user has switched off
  */
 import { parseSubject } from "../../dist/domain/subject.js";
 import { isMiss } from "../../dist/index.js";
+import { Accounting } from "./accounting.mjs";
 
 const SETTLED = new Set(["DELIVERED", "FAILED", "SUPPRESSED"]);
 const PAGE = 1_000;
@@ -31,6 +33,14 @@ export class Oracle {
   /** Dead letter to what it was redriven as. */
   #redriven = new Map();
   #backups = new Map();
+  /** By user: what was switched off by the newest answer, and by what was asked and not answered. */
+  #choices = new Map();
+  /** What an answer said became of an event: by event, subscriber and outcome. */
+  #fates = [];
+  /** Batches that were closed and worded, as of the newest look at the journal. */
+  closed = 0;
+  /** And what was folded into a summary, since too much waited. */
+  folded = 0;
   /** Events in the order in which they were answered. */
   #events = [];
   #pruned = false;
@@ -62,6 +72,9 @@ export class Oracle {
         this.#count(line);
         this.#takeAnswer(line);
         return;
+      case "choosing":
+        this.#choices.set(line.user_id, { answered: this.#choices.get(line.user_id)?.answered, asked: line.choice });
+        return;
       case "pruning":
         this.#pruned = true;
         return;
@@ -86,6 +99,10 @@ export class Oracle {
     const fresh = line.outcome !== "duplicate";
     for (const one of line.told) this.#promise(one, fresh ? (line.seq ?? 0) : 0);
     if (line.token !== undefined) this.#takeEvent(line);
+    if (line.operation === "settings") this.#choices.set(line.user_id, { answered: line.choice });
+    if (fresh)
+      for (const [subscriber, outcome, id] of line.matches ?? [])
+        this.#fates.push([line.event, subscriber, outcome, id]);
     if (line.operation === "closeThread") this.#closedThreads.add(line.thread);
     if (line.operation === "observe") this.#observations.add(observation(line.thread, parseSubject(line.subject)));
     if (line.redriven !== undefined) this.#redriven.set(line.redriven, line.told[0][0]);
@@ -140,10 +157,40 @@ export class Oracle {
     this.take({ tell: "answer", operation: "probe", token, event: id, seq, outcome, told: [] });
     if (outcome !== "accepted") this.problem(`the store went on with an emit answered ${outcome}`);
     const { floor_seq } = await plane.facts();
-    const made = await this.#compareJournal(plane, { lastSeq: seq, floor: floor_seq, onEntry });
+    const accounting = new Accounting((text) => this.problem(text));
+    const made = await this.#compareJournal(plane, {
+      lastSeq: seq,
+      floor: floor_seq,
+      onEntry: (entry) => {
+        onEntry(entry);
+        if (!this.#pruned) accounting.take(entry);
+      },
+    });
     const views = await this.#compareLedger(plane, { made, floor: floor_seq });
+    if (!this.#pruned) this.#compareFates(accounting, views);
+    await this.#compareChoices(plane, accounting);
     await this.#explain(plane, explained, floor_seq);
     return views;
+  }
+
+  /** Every event that was answered is in one place, and in the one that was answered. */
+  #compareFates(accounting, views) {
+    for (const fate of this.#fates) accounting.compareAnswer(...fate);
+    accounting.compareViews(views);
+    this.closed = accounting.closed;
+    this.folded = accounting.folded;
+  }
+
+  async #compareChoices(plane, accounting) {
+    for (const [user_id, { answered = [], asked }] of this.#choices) {
+      const { disabled_subscribers: found } = await plane.settings(user_id);
+      const isSo = (choice) => choice !== undefined && found.toSorted().join() === choice.toSorted().join();
+      if (!isSo(answered) && !isSo(asked))
+        this.problem(`${user_id} has switched off ${answered.join()} (or ${asked?.join()}), and not ${found.join()}`);
+      if (!this.#pruned && !isSo([...accounting.choiceOf(user_id)]))
+        this.problem(`${user_id} has switched off ${found.join()}, which is not in the journal`);
+      this.#choices.set(user_id, { answered: found });
+    }
   }
 
   /** What the dead processes had in hand, and some of what they had answered. */
@@ -215,6 +262,8 @@ export class Oracle {
   }
 
   #found({ seq, event }, found) {
+    // Its own: that there were too many, or that a file has changed.
+    if (event.source === "tidings") return;
     const { token } = event.payload;
     const known = this.#tokens.get(token);
     if (known === undefined) return this.problem(`the event ${event.id} at seq ${seq} was never asked for`);

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Tidings } from "../../dist/index.js";
 import { CRASH_POINTS } from "../../dist/platform/crashpoint.js";
+import { writeSubscribers } from "./batches.mjs";
 import { runLives } from "./folder.mjs";
 import { POLICY, SUBSCRIBERS } from "./setup.mjs";
 import { newTally } from "./tally.mjs";
@@ -55,6 +56,7 @@ class LibraryRig {
     this.#oracle = oracle;
     this.#tally = tally;
     this.#also = also;
+    writeSubscribers(folder);
   }
 
   live({ life, end, seed }) {
@@ -79,7 +81,21 @@ class LibraryRig {
     } finally {
       await tidings.close();
     }
+    await this.#mustBeClosed(life);
     for (const backup of this.#oracle.takeBackups()) await this.#examineBackup(backup);
+  }
+
+  /** Whoever ends in order words what is open, also what somebody else had opened. */
+  async #mustBeClosed(life) {
+    const reader = await Tidings.open({ data: this.#folder, mode: "read" });
+    try {
+      const { notifications } = await reader.list({ state: "PENDING", limit: 1_000 });
+      for (const { id, open_until } of notifications)
+        if (open_until !== null)
+          this.#oracle.problem(`closed in order after life ${life}, and left the batch ${id} open`);
+    } finally {
+      await reader.close();
+    }
   }
 
   /** As the crash left it: by a reader, so that no watchdog acts and nothing is repaired before it is judged. */
@@ -148,6 +164,7 @@ function planeOf(tidings) {
     facts: () => tidings.facts(),
     explain: (ids) => Promise.all(ids.map((id) => tidings.explain(id))),
     journal: () => tidings.watch({ after: 0 }),
+    settings: (user_id) => tidings.settings(user_id),
   };
 }
 

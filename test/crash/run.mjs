@@ -60,7 +60,9 @@ console.log(
 console.log(`points     ${each(Object.fromEntries(RULES.points.map((point) => [point, tally.points[point] ?? 0])))}`);
 console.log(`answered   ${answers} operations: ${each(tally.answers)}`);
 const again = values.http ? "in the lives that followed" : "after every later kill";
-console.log(`promised   ${tally.events} events and ${tally.notifications} notifications, each looked for ${again}`);
+console.log(
+  `promised   ${tally.events} events and ${tally.notifications} notifications, each looked for ${again}; ${tally.closed} batches closed, ${tally.folded} notifications folded, all accounted for`,
+);
 if (values.http) {
   console.log(`channels   ${each(tally.channels)}`);
   console.log(

@@ -1,4 +1,5 @@
 /** What a worker, and the one who reopens its folder after it, open it with. */
+import { BATCHED_TYPES } from "./batches.mjs";
 
 /** Short, so that leases run out, agents are given up and letters die within a few lives. */
 export const POLICY = {
@@ -8,6 +9,9 @@ export const POLICY = {
   leaseMs: 400,
   attemptsMax: 3,
   backoffMs: 20,
+  // So that a burst is more than may wait.
+  pendingPerThread: 5,
+  pendingPerSource: 6,
 };
 
 const routed = (id, address, target, handler) => ({
@@ -28,5 +32,8 @@ export const SUBSCRIBERS = [
   { ...routed("both_agent", "user", "agent", "agent"), types: ["load.both"] },
 ];
 
-/** `nobody` matches no subscriber. */
-export const TYPES = ["inbox", "floor", "narrate", "decide", "context", "both", "nobody"].map((name) => `load.${name}`);
+/** `nobody` matches no subscriber. Those that batch are files in the folder. */
+export const TYPES = [
+  ...["inbox", "floor", "narrate", "decide", "context", "both", "nobody"].map((name) => `load.${name}`),
+  ...BATCHED_TYPES,
+];

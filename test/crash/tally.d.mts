@@ -10,6 +10,8 @@ export interface Tally {
   channels: Record<string, number>;
   events: number;
   notifications: number;
+  closed: number;
+  folded: number;
   audited: number;
   auditedBeside: number;
   backups: number;

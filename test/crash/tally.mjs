@@ -17,6 +17,10 @@ export function newTally() {
     channels: {},
     events: 0,
     notifications: 0,
+    /** Batches that were closed and worded. */
+    closed: 0,
+    /** Notifications that were folded into a summary, since too much waited. */
+    folded: 0,
     audited: 0,
     auditedBeside: 0,
     backups: 0,

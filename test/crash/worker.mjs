@@ -7,6 +7,7 @@
 import { writeSync } from "node:fs";
 import { join } from "node:path";
 import { ConflictError, isMiss, Tidings } from "../../dist/index.js";
+import { newChoice } from "./batches.mjs";
 import { newEvent, newNotify, pool, told, USERS, wordsOf } from "./load.mjs";
 import { randomFrom } from "./random.mjs";
 import { POLICY, SUBSCRIBERS, TYPES } from "./setup.mjs";
@@ -14,6 +15,7 @@ import { POLICY, SUBSCRIBERS, TYPES } from "./setup.mjs";
 const { folder, seed, life, callers, also } = JSON.parse(process.argv[2]);
 const random = randomFrom(seed);
 const REPORT_FD = 3;
+const POINTS = ["turn_start", "user_message", "after_tool", "after_tool", "turn_end", "immediate"];
 
 // Whoever started this life is gone: so is the reason for it.
 process.stdin.on("end", () => process.exit(0)).resume();
@@ -35,6 +37,9 @@ const known = pool(random);
 const leases = pool(random);
 const sent = pool(random);
 const dead = pool(random);
+const carriers = pool(random);
+/** Users whose choice is being written: one at a time, so that the newest answer is the newest choice. */
+const choosing = new Set();
 const threads = new Map(USERS.map((user) => [user, { number: 0, started: false, closed: [] }]));
 const nextToken = wordsOf(life);
 
@@ -75,6 +80,11 @@ function answeredEmit(operation, token, answer) {
     seq: answer.seq,
     outcome: answer.outcome,
     told: answer.matches.map((match) => told(match.notification)),
+    matches: answer.matches.map(({ subscriber_id, outcome, notification }) => [
+      subscriber_id,
+      outcome,
+      notification.id,
+    ]),
   });
   for (const match of answer.matches) learn(match.notification);
 }
@@ -83,6 +93,13 @@ function answered(operation, views, more = {}) {
   const hits = views.filter((view) => !isMiss(view));
   report({ tell: "answer", operation, told: hits.map(told), misses: views.length - hits.length, ...more });
   for (const view of hits) learn(view);
+}
+
+/** What became of the items of a carrier, or that it was lost before. */
+function answeredCarrier(operation, answer) {
+  const items = isMiss(answer) ? [] : answer.notifications;
+  const told = items.map(({ id, state }) => [id, state, 0, 0, 0]);
+  report({ tell: "answer", operation, told, misses: isMiss(answer) ? 1 : 0 });
 }
 
 const itemsOf = (...items) => items.filter((item) => item !== undefined);
@@ -132,6 +149,52 @@ const OPERATIONS = {
     answered("claim", claim.notifications);
     if (claim.lease !== null) leases.add({ id: claim.lease.id });
     for (const view of claim.notifications) held.add({ id: view.id, epoch: view.lease_epoch });
+  },
+  /** An agent takes what its thread has for it; another one may hold the thread. */
+  async collect() {
+    const user_id = random.pick(USERS);
+    if (!threads.get(user_id).started) return OPERATIONS.startThread();
+    const auto_settle = random.chance(0.2);
+    const carrier = await tidings.thread(threadOf(user_id)).collect(random.pick(POINTS), {
+      owner: random.pick(["one agent", "one agent", "another"]),
+      lease_ms: random.between(150, 800),
+      limit: random.between(1, 12),
+      auto_settle,
+    });
+    const held = carrier?.notifications ?? [];
+    // What is told and needs no answer is settled by the collect itself.
+    const stateOf = ({ must_narrate }) => (auto_settle && !must_narrate ? "DELIVERED" : "LOCKED");
+    const told = held.map((view) => [view.id, stateOf(view), view.revision, 0, view.count]);
+    report({ tell: "answer", operation: "collect", told, misses: carrier === null ? 1 : 0 });
+    if (carrier !== null) carriers.add(carrier);
+  },
+  async settleCarrier() {
+    const carrier = carriers.take();
+    if (carrier === undefined) return OPERATIONS.collect();
+    const ids = carrier.notifications.filter(({ must_narrate }) => must_narrate).map(({ id }) => id);
+    answeredCarrier("settleCarrier", await carrier.settle({ acknowledged_ids: random.chance(0.7) ? ids : [] }));
+  },
+  async failCarrier() {
+    const carrier = carriers.take();
+    if (carrier === undefined) return OPERATIONS.collect();
+    answeredCarrier("failCarrier", await carrier.fail("the provider was away"));
+  },
+  async renewCarrier() {
+    const carrier = carriers.look();
+    if (carrier === undefined) return OPERATIONS.collect();
+    const answer = await carrier.renew(random.between(150, 800));
+    report({ tell: "answer", operation: "renewCarrier", told: [], misses: isMiss(answer) ? 1 : 0 });
+  },
+  /** A user switches some subscribers off, and the others on. */
+  async settings() {
+    const user_id = random.pick(USERS);
+    if (choosing.has(user_id)) return OPERATIONS.emit();
+    choosing.add(user_id);
+    const choice = newChoice(random);
+    report({ tell: "choosing", user_id, choice });
+    await tidings.updateSettings({ user_id, disabled_subscribers: choice });
+    report({ tell: "answer", operation: "settings", user_id, choice, told: [] });
+    choosing.delete(user_id);
   },
   async renew() {
     const lease = leases.look();
@@ -199,11 +262,16 @@ const OPERATIONS = {
 };
 
 const WEIGHTS = {
-  emit: 34,
-  emitMany: 3,
+  emit: 36,
+  emitMany: 4,
   resend: 4,
   notify: 12,
-  claim: 10,
+  claim: 8,
+  collect: 8,
+  settleCarrier: 5,
+  failCarrier: 2,
+  renewCarrier: 1,
+  settings: 1.5,
   renew: 2,
   settle: 8,
   release: 3,
@@ -216,13 +284,15 @@ const WEIGHTS = {
   redrive: 3,
 };
 
+const EXPECTED = new Set(["thread_closed", "thread_held"]);
+
 async function caller() {
   for (;;) {
     const operation = random.weighted(WEIGHTS);
     try {
       await OPERATIONS[operation]();
     } catch (error) {
-      if (error instanceof ConflictError && error.reason === "thread_closed") continue;
+      if (error instanceof ConflictError && EXPECTED.has(error.reason)) continue;
       report({ tell: "problem", what: operation, name: error.name, message: error.message });
     }
   }

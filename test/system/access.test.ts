@@ -42,6 +42,14 @@ describe("scopes", () => {
     "notification/explain": ["read"],
     "notification/redrive": ["ack"],
     "inbox/counts": ["read"],
+    "thread/start": ["agent"],
+    "agent/collect": ["agent"],
+    "agent/renew": ["agent"],
+    "agent/settle": ["agent"],
+    "agent/fail": ["agent"],
+    "subscriber/list": ["read"],
+    "settings/get": ["read"],
+    "settings/update": ["ack"],
     "runtime/status": ["read"],
     "runtime/prune": [],
     "token/create": [],
@@ -57,6 +65,11 @@ describe("scopes", () => {
     "notification/ack": () => ({ id: NOBODYS, revision: 1, action: "rendered" }),
     "notification/explain": () => ({ id: NOBODYS }),
     "notification/redrive": () => ({ id: NOBODYS }),
+    "agent/collect": () => ({ thread_id: NOBODYS, point: "turn_start" }),
+    "agent/renew": () => ({ carrier_id: NOBODYS }),
+    "agent/settle": () => ({ carrier_id: NOBODYS }),
+    "agent/fail": () => ({ carrier_id: NOBODYS }),
+    "settings/update": () => ({ disabled_subscribers: ["mcp_connection"] }),
     "runtime/prune": () => ({ older_than_ms: 1_000_000_000 }),
     "token/create": (who) => ({ scopes: ["read"], name: who, user_id: "made" }),
     "token/revoke": () => ({ id: NOBODYS }),
@@ -310,6 +323,7 @@ describe("what is another's", () => {
 
   test("another's thread is as one that is not there", async () => {
     await Promise.all(["mal's victim", "mal"].map(furnish));
+    await settled("mal's victim");
     const { token } = await server.createToken({ user_id: "mal", scopes: ["ingest", "read"] });
     const before = JSON.stringify(await itemsOf("mal's victim"));
     const answers = async (thread_id: string) => {
@@ -355,9 +369,13 @@ describe("what is another's", () => {
   const NAMES = ["ada", "bob", "cyd"] as const;
   const GRANTED = SCOPES.filter((scope) => scope !== "admin");
 
+  const LONG_MS = 3_600_000;
+
   interface Person {
     /** Also the mark: whatever is stored for them bears it, and whoever else is shown it has found a leak. */
     readonly user_id: string;
+    /** Theirs, and open. */
+    readonly carrier_id: string;
     readonly grants: { token: string; id: string; scopes: readonly Scope[]; client: Client | undefined }[];
     /** What they were answered, without the words that they had sent themselves. */
     readonly shown: string[];
@@ -426,6 +444,25 @@ describe("what is another's", () => {
     }),
     "notification/redrive": (_mine, _whose, ids, pick) => ({ id: at(ids.notifications, pick, NOBODYS) }),
     "inbox/counts": () => ({}),
+    "thread/start": (_mine, whose, _ids, pick) => (pick % 2 === 0 ? { thread_id: threadOf(whose.user_id) } : {}),
+    "agent/collect": (mine, whose, _ids, pick) => ({
+      thread_id: threadOf(whose.user_id),
+      point: at(["turn_start", "after_tool", "turn_end"], pick, ""),
+      owner: mine,
+      lease_ms: LONG_MS,
+      auto_settle: pick % 3 === 0,
+    }),
+    "agent/renew": (_mine, whose) => ({ carrier_id: whose.carrier_id, lease_ms: LONG_MS }),
+    "agent/settle": (_mine, whose, ids) => ({
+      carrier_id: whose.carrier_id,
+      acknowledged_ids: ids.notifications.slice(0, 2),
+    }),
+    "agent/fail": (_mine, whose) => ({ carrier_id: whose.carrier_id, reason: "tried" }),
+    "subscriber/list": () => ({}),
+    "settings/get": () => ({}),
+    "settings/update": (_mine, _whose, _ids, pick) => ({
+      disabled_subscribers: pick % 2 === 0 ? ["mcp_connection"] : [],
+    }),
     "runtime/status": () => ({}),
     "runtime/prune": () => ({ older_than_ms: 0 }),
     "token/create": (_mine, whose) => ({ user_id: whose.user_id, scopes: ["admin"] }),
@@ -455,23 +492,27 @@ describe("what is another's", () => {
     const some = fc.oneof(fc.constant([...GRANTED]), fc.subarray(GRANTED, { minLength: 1 }));
     const grants = fc.array(some, { minLength: 2 * NAMES.length, maxLength: 2 * NAMES.length });
     await fc.assert(
-      fc.asyncProperty(grants, fc.array(step, { minLength: 30, maxLength: 60, size: "max" }), async (scopes, steps) => {
-        const people = await Promise.all(
-          (worlds[world] ?? []).map((user_id, n) => settle(user_id, scopes.slice(2 * n))),
-        );
-        world += 1;
-        let things = await thingsOf(people);
-        for (const one of steps) {
-          const result = await take(one, people, things);
-          if (result !== undefined) answered.set(one.method, (answered.get(one.method) ?? 0) + 1);
-          const next = await thingsOf(people);
-          for (const [n, { user_id }] of people.entries())
-            if (n !== one.by) expect(next[n]?.text, `what ${user_id} has`).toBe(things[n]?.text);
-          things = next;
-        }
-        pushes += await lookAtFrames(people);
-        lookForLeaks(people, things);
-      }),
+      fc.asyncProperty(
+        grants,
+        fc.array(step, { minLength: 60, maxLength: 100, size: "max" }),
+        async (scopes, steps) => {
+          const people = await Promise.all(
+            (worlds[world] ?? []).map((user_id, n) => settle(user_id, scopes.slice(2 * n))),
+          );
+          world += 1;
+          let things = await thingsOf(people);
+          for (const one of steps) {
+            const result = await take(one, people, things);
+            if (result !== undefined) answered.set(one.method, (answered.get(one.method) ?? 0) + 1);
+            const next = await thingsOf(people);
+            for (const [n, { user_id }] of people.entries())
+              if (n !== one.by) expect(next[n]?.text, `what ${user_id} has`).toBe(things[n]?.text);
+            things = next;
+          }
+          pushes += await lookAtFrames(people);
+          lookForLeaks(people, things);
+        },
+      ),
       { numRuns: RUNS, seed: SEED, endOnFailure: true },
     );
     for (const name of Object.keys(MAKE)) {
@@ -491,7 +532,13 @@ describe("what is another's", () => {
         return { token, id, scopes: some, client };
       }),
     );
-    return { user_id, grants, shown: [] };
+    const { carrier } = await server.call<{ carrier: { id: string } }>("agent/collect", {
+      thread_id: threadOf(user_id),
+      point: "turn_start",
+      owner: user_id,
+      lease_ms: LONG_MS,
+    });
+    return { user_id, carrier_id: carrier.id, grants, shown: [] };
   }
 
   interface Things extends Ids {
@@ -503,7 +550,7 @@ describe("what is another's", () => {
       people.map(async ({ user_id }) => {
         const items = await itemsOf(user_id);
         return {
-          text: JSON.stringify(items),
+          text: JSON.stringify([items, await server.call("settings/get", { user_id })]),
           notifications: items.map(({ id }) => id),
           events: items.flatMap(({ event_ids }) => event_ids),
         };

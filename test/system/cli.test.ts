@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Tidings } from "../../src/index.js";
+import { SCHEMA_VERSION } from "../../src/store/sqlite/migrate.js";
 import { Cli, eventually, ndjson, type Page, type Row, run, start } from "./cli.js";
 
 let cli: Cli;
@@ -55,7 +56,7 @@ describe("a story told by separate processes", () => {
     expect(acked).toMatchObject({ code: 0, stdout: expect.stringMatching(/^DELIVERED, clicked: .*2 tests are red/) });
     expect((await cli.run("inbox")).stdout).toBe("Nothing unread for local.\n");
     expect((await cli.run("ledger")).stdout).toMatch(
-      /^AGE +STATE +CHANNEL +ID +CONTENT\n\S+ +DELIVERED +inbox +\S{36} +● cli\.build\.finished/,
+      /^AGE +STATE +CHANNEL +ID +CONTENT\n\S+ +DELIVERED +inbox +\S{36} +● cli_event: 2 tests are red \(cli\.build\.finished from cli\)/,
     );
     expect((await cli.run("explain", id)).stdout).toMatch(/ {2}\d\d:\d\d:\d\d\.\d{3} {2}Acknowledged by the user/);
     expect((await cli.run("audit")).stdout).toContain("Sound:");
@@ -258,6 +259,9 @@ describe("the words of the program", () => {
       "restore",
       "serve",
       "subscribers check",
+      "subscribers disable",
+      "subscribers enable",
+      "subscribers list",
       "subscribers test",
       "token create",
       "token list",
@@ -425,7 +429,7 @@ describe("a data folder", () => {
       tidings: "0.1.0",
       synchronous: "FULL",
       journal_mode: "wal",
-      schema_version: 4,
+      schema_version: SCHEMA_VERSION,
       last_seq: 1,
       writer_pid: null,
     });
@@ -539,7 +543,7 @@ test("the tour runs by itself, shows every part, and leaves nothing behind", asy
   const before = folders();
   const { code, stdout, stderr } = await run(["tour"]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  for (const words of ["(3 times)", "ESCALATED", "refused", "DELIVERED", "FAILED", "sound.", "Try it yourself"])
+  for (const words of ["(3 times since ", "ESCALATED", "refused", "DELIVERED", "FAILED", "sound.", "Try it yourself"])
     expect(stdout).toContain(words);
   expect(folders().filter((name) => !before.includes(name))).toEqual([]);
 });

@@ -35,6 +35,8 @@ it("keeps everything it answered through more than thirty kills, at every crash 
   expect(tally.backups).toBeGreaterThanOrEqual(1);
   expect(tally.events).toBeGreaterThanOrEqual(1_000);
   expect(tally.notifications).toBeGreaterThanOrEqual(1_000);
+  expect(tally.closed).toBeGreaterThanOrEqual(100);
+  expect(tally.folded).toBeGreaterThanOrEqual(20);
   const least = {
     emit: 500,
     emitMany: 200,
@@ -44,6 +46,8 @@ it("keeps everything it answered through more than thirty kills, at every crash 
     ack: 100,
     resend: 40,
     sent_again: 200,
+    collect: 60,
+    settleCarrier: 40,
   };
   for (const [operation, number] of Object.entries(least))
     expect(tally.answers[operation] ?? 0, operation).toBeGreaterThanOrEqual(number);
@@ -54,6 +58,8 @@ it("keeps everything it answered through more than thirty kills, at every crash 
     closeThread: 5,
     redrive: 10,
     renew: 5,
+    failCarrier: 10,
+    settings: 10,
     read: 50,
     prune: 1,
     backup: 1,

@@ -43,7 +43,7 @@ describe("the README", () => {
     const [example, ...more] = blocks("README.md", "js");
     expect(more).toEqual([]);
     expect(await runScript(example ?? "")).toBe(
-      "DISPATCHED budget.token.exceeded (from budgets): 50,000 tokens used\n",
+      "DISPATCHED cli_event: All tests passed (cli.build.finished from ci)\n",
     );
   });
 
@@ -89,7 +89,7 @@ describe("the page about the server", () => {
     const [example, ...more] = blocks("docs/SERVER.md", "js");
     expect(more).toEqual([]);
     expect(await runScript(example ?? "")).toBe(
-      "shown: cli.build.finished (from ci): All tests passed\nnow: DELIVERED\n",
+      "shown: cli_event: All tests passed (cli.build.finished from ci)\nnow: DELIVERED\n",
     );
   });
 
@@ -111,13 +111,19 @@ describe("the guide", () => {
 
   it("shows the library at work", async () => {
     const shown = await runScript(examples[0] ?? "");
-    expect(shown).toContain("accepted [ 'tool_failure: queued on context' ]");
+    expect(shown).toContain("accepted [ 'tool_failure: batched on context' ]");
     expect(shown).toContain("The deploy is through: DELIVERED");
     expect(shown).toContain("Acknowledged by the user (clicked).");
     expect(shown.trimEnd().endsWith("true")).toBe(true);
   });
 
+  it("shows an agent that is told, and settles", async () => {
+    expect(await runScript(examples[1] ?? "")).toBe(
+      "For you: The build failed\nTell the user: Lunch is at noon\nsent DELIVERED DELIVERED\n",
+    );
+  });
+
   it("shows an agent claim and settle", async () => {
-    expect(await runScript(examples[1] ?? "")).toBe("turn 7 1\n");
+    expect(await runScript(examples[2] ?? "")).toBe("turn 7 1\n");
   });
 });

@@ -47,7 +47,7 @@ class Transcript {
       .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, (id) => this.#named(id))
       .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "TIME")
       .replace(/\d{4}-\d\d-\d\d\n/g, "DAY\n")
-      .replace(/\d\d:\d\d:\d\d\.\d{3}/g, "CLOCK")
+      .replace(/\d\d:\d\d:\d\d(\.\d{3})?/g, "CLOCK")
       .replace(/just now|\d+[smhd] ago/g, "AGE")
       .replace(/^(now|\d+[smhd]) +/gm, "AGE ")
       .replace(/"(bytes|free_bytes|last_at)":\d+/g, '"$1":N')
@@ -101,6 +101,16 @@ async function story(cli: Cli): Promise<Transcript> {
   await say(0, "ack", revised);
   await say(3, "ack", shown, "--user", "bob", "--json");
   await say(0, "ack", shown, "--user", "ada", "--action", "dismissed", "--json");
+
+  await say(0, "subscribers", "list");
+  await say(0, "subscribers", "list", "--user", "ada", "--json");
+  await say(0, "subscribers", "disable", "mcp_connection", "--user", "ada");
+  await say(0, "subscribers", "disable", "cli_event", "--user", "ada", "--json");
+  await say(2, "subscribers", "disable", "tool_failure");
+  await say(2, "subscribers", "disable", "nothing", "--json");
+  await say(0, "emit", "cli.a.b", "--user", "ada");
+  await say(0, "subscribers", "enable", "cli_event", "--user", "ada");
+  await say(2, "subscribers", "enable", "nothing");
 
   await say(0, "ledger");
   await say(0, "ledger", "--json", "--user", "ada");
@@ -313,9 +323,14 @@ describe("many events through a server", () => {
     expect(await ended).toBe(5);
     expect(stderr).toBe("tidings: 3 events had been answered, and are stored, before this happened\n");
     const { stdout } = await run(["ledger", "--json", "--data", server.data]);
-    expect(ndjson(stdout)).toHaveLength(6);
+    expect(eventsIn(stdout)).toBe(6);
   });
 });
+
+/** Behind the notifications of a ledger: the same event again within its window is counted to the first. */
+function eventsIn(ledger: string): number {
+  return (ndjson(ledger) as Row[]).reduce((sum, { count }) => sum + count, 0);
+}
 
 async function listening(server: NetServer): Promise<string> {
   server.listen(0, "127.0.0.1");
@@ -382,7 +397,7 @@ describe("a server that comes, goes, or does not answer", () => {
       expect(ended, line).toMatchObject({ code: 0, stderr: "" });
       if (n < 2) expect(JSON.parse(ended.stdout)).toMatchObject({ outcome: "accepted", seq: n + 2 });
     }
-    expect(await cli.ledger()).toHaveLength(3);
+    expect(eventsIn((await cli.run("ledger --json")).stdout)).toBe(3);
   });
 
   test("that is stopped is told with exit code 5, and waited for no longer than a few seconds", async () => {
@@ -435,6 +450,6 @@ describe("a server that comes, goes, or does not answer", () => {
     const late = await Promise.all(commands);
     expect(late.map(({ code, stderr }) => ({ code, stderr }))).toEqual(late.map(() => ({ code: 0, stderr: "" })));
     const { stdout } = await run(["ledger", "--json", "--data", data]);
-    expect(ndjson(stdout)).toHaveLength(5);
+    expect(eventsIn(stdout)).toBe(5);
   });
 });

@@ -22,6 +22,7 @@ interface World {
   readonly events: string[];
   readonly threads: { id: string; owner: User }[];
   readonly leases: string[];
+  readonly carriers: string[];
 }
 
 const at = <Value>(list: readonly Value[], index: number): Value | undefined => list[index % Math.max(1, list.length)];
@@ -103,6 +104,19 @@ const CALLS: Record<string, Call> = {
     world.views[user].deliveries.release([{ id: at(world.notifications, pick)?.id ?? "none", epoch: 1 + (pick % 2) }]),
   promote: (world, user, pick) =>
     world.views[user].deliveries.promote([{ id: at(world.notifications, pick)?.id ?? "none", epoch: 1 }], mark(user)),
+  collect: async (world, user, pick) => {
+    const own = world.threads.filter(({ owner }) => owner === user);
+    const thread = world.views[user].thread(at(pick % 4 === 0 ? world.threads : own, pick)?.id ?? "none");
+    const carrier = await thread.collect("turn_start", { owner: mark(user), auto_settle: pick % 3 === 0 });
+    if (carrier !== null) world.carriers.push(carrier.id);
+    return carrier;
+  },
+  renewCarrier: (world, user, pick) => world.views[user].carriers.renew(at(world.carriers, pick) ?? "none"),
+  settleCarrier: (world, user, pick) =>
+    world.views[user].carriers.settle(at(world.carriers, pick) ?? "none", {
+      acknowledged_ids: world.notifications.slice(0, 20).map(({ id }) => id),
+    }),
+  failCarrier: (world, user, pick) => world.views[user].carriers.fail(at(world.carriers, pick) ?? "none", mark(user)),
   watch: async (world, user) => {
     const seen: unknown[] = [];
     const last = await world.views[user].emit({ type: "cli.event", source: mark(user) });
@@ -127,8 +141,16 @@ it("shows no user anything of another's, in answers, errors or counts (I18)", as
       const data = await mkdtemp(join(tmpdir(), "tidings-isolation-"));
       const clock = new ManualClock(START_MS);
       let tidings = await Tidings.open({ data, clock });
-      const world: World = { views: viewsOf(tidings), notifications: [], events: [], threads: [], leases: [] };
+      const world: World = {
+        views: viewsOf(tidings),
+        notifications: [],
+        events: [],
+        threads: [],
+        leases: [],
+        carriers: [],
+      };
       try {
+        for (const user of USERS) await furnish(world, user);
         for (const { name, user, pick } of calls) {
           if (name === "wait") {
             // A week passes: what nobody took escalates, what nobody acknowledged becomes a dead letter.
@@ -157,6 +179,18 @@ it("shows no user anything of another's, in answers, errors or counts (I18)", as
   for (const name of Object.keys(CALLS))
     if (!never.includes(name)) expect(answered.get(name) ?? 0, name).toBeGreaterThan(0);
 });
+
+/** Everybody holds a carrier at first. */
+async function furnish(world: World, user: User): Promise<void> {
+  const view = world.views[user];
+  const { thread_id } = await view.startThread();
+  const { id } = await view.notify({ content: mark(user), thread_id });
+  const carrier = await view.thread(thread_id).collect("turn_start", { owner: mark(user) });
+  if (carrier === null) throw new Error("nothing was collected");
+  world.threads.push({ id: thread_id, owner: user });
+  world.notifications.push({ id, owner: user });
+  world.carriers.push(carrier.id);
+}
 
 function viewsOf(tidings: Tidings): World["views"] {
   return Object.fromEntries(USERS.map((user) => [user, tidings.as(user)])) as World["views"];

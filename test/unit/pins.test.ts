@@ -31,6 +31,9 @@ it("the times and the limits", () => {
     leaseMs: 60_000,
     attemptsMax: 3,
     backoffMs: 1_000,
+    pendingPerThread: 1_000,
+    pendingPerSource: 1_000,
+    criticalPerMinute: 20,
   });
   expect(LIMITS).toEqual({
     idChars: 200,
@@ -48,9 +51,12 @@ it("the times and the limits", () => {
     dedupeWindowMs: 60_000,
     ttlMsMax: 31_536_000_000,
     leaseMsMax: 3_600_000,
+    pendingMax: 100_000,
     listLimit: 1_000,
     claimLimit: 100,
+    waitMsMax: 60_000,
     emitManyEvents: 100_000,
+    disabledSubscribers: 1_000,
     eventIdsListed: 100,
     listVisits: 20_000,
   });
@@ -70,6 +76,8 @@ it("the limits of the server", () => {
     messagePieces: 1_024,
     outgoingBytes: 1_048_576,
     callsPerSocket: 64,
+    waits: 1_000,
+    waitsPerUser: 100,
     sockets: 10_000,
     socketsPerUser: 2_000,
     itemsAtConnect: 100,

@@ -170,7 +170,7 @@ describe("numbers", () => {
     const ingest = new Ingest(limits, new RateLimit(systemClock, limits.ratePerSecond, limits.rateBurst));
     const scopes = ["ingest"] as const;
     const caller = new Caller(tidings, { token_id: null, user_id: userId("ada"), scopes, expires_at: null });
-    const six = Array<object>(6).fill(GOOD);
+    const six = Array.from({ length: 6 }, (_, index) => ({ ...GOOD, dedupe_key: `k${index}` }));
     const [first, second] = await Promise.allSettled([ingest.take(caller, six), ingest.take(caller, six)]);
     expect(first).toMatchObject({ status: "fulfilled", value: { length: 6 } });
     expect(second).toMatchObject({ status: "rejected", reason: { code: "overloaded", retryable: true } });

@@ -48,6 +48,7 @@ const MERGES = {
 function words(cell: Cell): string {
   if ("to" in cell) return cell.to.join(", ");
   if ("again" in cell) return "again";
+  if ("worded" in cell) return "closed and worded";
   if ("same" in cell) return "same answer";
   if ("miss" in cell) return `miss \`${cell.miss}\``;
   return MERGES[cell.merge];

@@ -31,7 +31,7 @@ describe("emit", () => {
     expect(answer.matches).toHaveLength(1);
     expect(answer.matches[0]).toMatchObject({
       subscriber_id: "tool_failure",
-      outcome: "queued",
+      outcome: "batched",
       notification: { state: "PENDING", channel: "context", priority: "high", event_ids: [answer.id] },
     });
     expect(answer.matches[0]?.notification.content).toContain("vault_search");
@@ -47,8 +47,8 @@ describe("emit", () => {
     const one = await tidings.read(id);
     expect(Object.keys(one).sort()).toEqual(
       [
-        "id revision count state channel kind severity priority inject_at content data address target handler effective",
-        "directive source subject dedupe_key user_id thread_id created_at updated_at deadline lease_epoch attempts action",
+        "id revision count rows state channel kind severity priority inject_at content data degraded address target handler effective",
+        "directive source subject dedupe_key user_id thread_id created_at updated_at deadline open_until lease_epoch attempts action",
         "read_at reason subscriber_id event_ids redrive_of events",
       ]
         .join(" ")
@@ -113,7 +113,10 @@ describe("emit", () => {
       ],
     });
     const answer = await tidings.emit({ type: "x.y", source: "here", payload: { message: "it rains" } });
-    expect(answer.matches[0]?.notification.content).toBe("x.y (from here): it rains");
+    expect(answer.matches[0]?.notification).toMatchObject({
+      content: "x.y (from here): it rains",
+      degraded: "the words of broken failed: no words",
+    });
   });
 
   it("takes many; the bad ones are refused by themselves", async () => {

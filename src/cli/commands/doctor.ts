@@ -1,6 +1,11 @@
 import { existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { RemoteTidings } from "../../client/remote.js";
+import type { Endpoint } from "../../client/rpc.js";
 import { StoreError, TidingsError } from "../../domain/errors.js";
+import { LOCAL_USER } from "../../domain/ids.js";
+import { Catalogue } from "../../intake/catalogue.js";
+import { type SubscriberList, subscriberList } from "../../intake/listing.js";
 import { systemClock } from "../../platform/clock.js";
 import type { StoreFacts } from "../../store/contract.js";
 import { noWords } from "../arguments.js";
@@ -34,8 +39,9 @@ export const doctor = defineCommand({
   summary: "check the installation and the data folder",
   usage: "[options]",
   about: [
-    "Versions, durability, permissions, free space, who is the writer, and whether a server runs. Exit code 1 if something is wrong; a " +
-      "warning alone is no failure. `tidings audit` checks what is in the folder.",
+    "Versions, durability, permissions, free space, who is the writer, whether a server runs, and what is wrong with " +
+      "subscriber files and switches. Exit code 1 if something is wrong; a warning alone is no failure. `tidings audit` " +
+      "checks what is in the folder.",
   ],
   options: {},
   examples: ["tidings doctor", "tidings doctor --json"],
@@ -44,12 +50,15 @@ export const doctor = defineCommand({
     noWords(words);
     const data = resolve(settings.data);
     const store = await lookInside(settings);
+    const server = await lookForServer(settings.data);
+    const files = await lookAtFiles(settings, store, server);
     const space = spaceOf(data);
     const checks: Check[] = [
       nodeCheck(),
       { name: "tidings", level: "ok", detail: VERSION },
       ...storeChecks(store),
-      await serverCheck(settings.data),
+      serverCheck(server),
+      ...fileChecks(files),
       ...permissionChecks(data),
       spaceCheck(space),
     ];
@@ -86,7 +95,9 @@ function show({ name, level, detail }: Check, output: Output): Promise<void> {
   return output.line(`  ${output.style(style, sign)} ${pad(name, NAME_COLUMNS)} ${oneLine(detail)}`);
 }
 
-type Inside = { facts: StoreFacts; writable: boolean; writerPid: number | null } | { error: StoreError };
+type Inside =
+  | { facts: StoreFacts; writable: boolean; writerPid: number | null; files: SubscriberList }
+  | { error: StoreError };
 
 /** A folder that does not open is a finding, not the end of the examination. */
 async function lookInside(settings: Settings): Promise<Inside> {
@@ -99,6 +110,7 @@ async function lookInside(settings: Settings): Promise<Inside> {
       facts: await tidings.facts(),
       writable: tidings.writable,
       writerPid: tidings.writable ? null : pidIn(settings.data),
+      files: await tidings.subscribers(),
     }));
   } catch (error) {
     if (error instanceof StoreError) return { error };
@@ -157,15 +169,47 @@ function storeChecks(store: Inside): Check[] {
   ];
 }
 
-/** One that does not answer is in the way of every command. */
-async function serverCheck(data: string): Promise<Check> {
+type Found = { running: Endpoint | undefined } | { error: TidingsError };
+
+async function lookForServer(data: string): Promise<Found> {
   try {
-    const running = await runningServer(data);
-    return { name: "server", level: "ok", detail: running === undefined ? "none runs" : `runs at ${running.url}` };
+    return { running: await runningServer(data) };
   } catch (error) {
-    if (error instanceof TidingsError) return { name: "server", level: "problem", detail: error.message };
+    if (error instanceof TidingsError) return { error };
     throw error;
   }
+}
+
+/** One that does not answer is in the way of every command. */
+function serverCheck(found: Found): Check {
+  if ("error" in found) return { name: "server", level: "problem", detail: found.error.message };
+  const { running } = found;
+  return { name: "server", level: "ok", detail: running === undefined ? "none runs" : `runs at ${running.url}` };
+}
+
+/** A server knows what is in effect, also where its files are others than ours; without one they are read here. */
+async function lookAtFiles(settings: Settings, store: Inside, server: Found): Promise<SubscriberList> {
+  const running = "running" in server ? server.running : undefined;
+  if (running !== undefined) return new RemoteTidings(running).subscribers();
+  if ("files" in store) return store.files;
+  const { data, subscribersFolder, configFile } = settings;
+  const catalogue = await Catalogue.open({
+    subscribers: [],
+    folder: subscribersFolder ?? join(data, "subscribers"),
+    config_file: configFile ?? join(data, "tidings.toml"),
+    watch: false,
+  });
+  return subscriberList(catalogue, { user_id: LOCAL_USER, disabled_subscribers: [] });
+}
+
+function fileChecks({ subscribers, problems, without_effect }: SubscriberList): Check[] {
+  const active = subscribers.filter(({ state }) => state === "active").length;
+  const count = `${active} of ${counted(subscribers.length, "subscriber")} ${active === 1 ? "is" : "are"} active`;
+  return [
+    ...(problems.length === 0 ? [{ name: "subscribers", level: "ok" as const, detail: count }] : []),
+    ...problems.map(({ text }) => ({ name: "subscribers", level: "problem" as const, detail: text })),
+    ...without_effect.map((detail) => ({ name: "switches", level: "warning" as const, detail })),
+  ];
 }
 
 const CLOCK_AHEAD_MS = 60_000;

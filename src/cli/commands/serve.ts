@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { StoreError } from "../../domain/errors.js";
 import { later } from "../../platform/timers.js";
@@ -5,8 +6,10 @@ import { DEFAULT_HOST, DEFAULT_PORT, SERVER_LIMITS } from "../../server/limits.j
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT, exitCodeOf, UsageError } from "../exit.js";
+import type { Output } from "../output.js";
 import { PROGRAM } from "../program.js";
 import { runningServer } from "../running.js";
+import { filesOf, type Settings } from "../settings.js";
 import { oneLine } from "../text.js";
 import { VERSION } from "../version.js";
 
@@ -24,6 +27,9 @@ export const serve = defineCommand({
       "do less.",
     "SIGTERM or SIGINT (Ctrl-C) ends it in order: what is under way is answered, what was accepted is committed, and " +
       "the exit code is 0.",
+    "Files in the folder of --subscribers, and the switches in the file of --config, take effect as they are edited. A file " +
+      "that is broken is named on standard error, by `tidings doctor` and in the inbox, and its last good version stays " +
+      "in effect.",
     "It listens on this machine only, unless --host says otherwise. A request must name the server by its own address, " +
       "by localhost, or by a name of --allow-host. A web page from elsewhere is refused, unless --allow-origin has it.",
   ],
@@ -76,7 +82,11 @@ export const serve = defineCommand({
       preset: String(SERVER_LIMITS.pongMs),
     },
   },
-  examples: ["tidings serve", "tidings serve --port 0 --data /var/lib/tidings"],
+  examples: [
+    "tidings serve",
+    "tidings serve --port 0 --data /var/lib/tidings",
+    "tidings serve --subscribers ./subscribers --config ./tidings.toml",
+  ],
   folderOnly: true,
   async run({ values, words, settings, output }) {
     noWords(words);
@@ -87,6 +97,7 @@ export const serve = defineCommand({
     const token = tokenOf(env["TIDINGS_OWN_TOKEN"]);
     const rate = values["events-per-second"];
     await refuseSecond(data);
+    lookForFiles(settings, output);
     // Loaded here, since it takes as long as everything else together, and no other command needs it.
     const { TidingsServer } = await import("../../server/server.js");
     const server = await TidingsServer.start({
@@ -105,6 +116,8 @@ export const serve = defineCommand({
       },
       ...(bytesMax === undefined ? {} : { bytes_max: bytesMax }),
       ...(token === undefined ? {} : { token }),
+      ...filesOf(settings),
+      onProblem: (line) => output.remark(`tidings: ${oneLine(line)}`),
       onDefect: (error) => output.remark(`tidings: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
     });
     // Asked for before the ready line, which whoever waits for it may answer with a signal at once.
@@ -141,6 +154,14 @@ async function refuseSecond(data: string): Promise<void> {
       "store_busy",
       `${data} is in use: its server runs at ${running.url}. Use that one, or end it.`,
     );
+}
+
+/** Names that were given and lead nowhere are mistakes, most of the time; a folder may still be made. */
+function lookForFiles({ configFile, subscribersFolder }: Settings, output: Output): void {
+  if (configFile !== undefined && !existsSync(configFile))
+    throw new UsageError(`--config: there is no file ${JSON.stringify(configFile)}`, "--config");
+  if (subscribersFolder !== undefined && !existsSync(subscribersFolder))
+    output.remark(`tidings: there is no folder ${oneLine(subscribersFolder)} yet; its files take effect when there is`);
 }
 
 /** An empty one would mean every address, to the network of this machine too. */

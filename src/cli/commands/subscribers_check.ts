@@ -19,7 +19,9 @@ export const subscribersCheck = defineCommand({
   examples: ["tidings subscribers check", "tidings subscribers check ./my-subscribers --json"],
   async run({ values, words, settings, output }) {
     if (words.length > 1) throw new UsageError("one folder at a time, please", "DIR");
-    const folder = values.builtin ? BUILT_IN_FOLDER : (words[0] ?? join(settings.data, "subscribers"));
+    const folder = values.builtin
+      ? BUILT_IN_FOLDER
+      : (words[0] ?? settings.subscribersFolder ?? join(settings.data, "subscribers"));
     if (words[0] !== undefined && !existsSync(folder)) throw new UsageError(`there is no folder ${folder}`, "DIR");
     const { loaded, broken } = await loadFolder(folder);
     const ok = broken.length === 0;

@@ -3,6 +3,7 @@ import { basename, dirname, resolve } from "node:path";
 import { type Config, EMPTY_CONFIG, parseConfig } from "../../config/config.js";
 import { channelOf, effectiveAxes } from "../../domain/axes.js";
 import { matchesType, type NewEvent, parseEvent } from "../../domain/event.js";
+import { eventId } from "../../domain/ids.js";
 import { severityAtLeast } from "../../domain/severity.js";
 import { isoTime } from "../../domain/time.js";
 import { derivedKey } from "../../intake/subscribers/dedupe.js";
@@ -11,6 +12,7 @@ import { problemLine } from "../../intake/subscribers/set.js";
 import { muting } from "../../intake/switches.js";
 import { wordsOf } from "../../intake/words.js";
 import { systemClock } from "../../platform/clock.js";
+import type { Row } from "../../store/contract.js";
 import { oneWord } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT, UsageError } from "../exit.js";
@@ -37,8 +39,8 @@ export const subscribersTest = defineCommand({
     const outcomeOf = (event: NewEvent) =>
       refusal(subscriber, event) ?? mutedBy(config, subscriber, event) ?? "matched";
     const matching = events.filter((event) => outcomeOf(event) === "matched");
-    const rows = rowsOf(subscriber, matching);
-    const now = isoTime(systemClock.wall());
+    const now = systemClock.wall();
+    const rows = rowsOf(subscriber, matching, isoTime(now));
     const { content, degraded } =
       rows.length === 0 ? { content: null, degraded: null } : wordsOf(subscriber, rows, now);
     const channel = channelOf(
@@ -113,14 +115,14 @@ function refusal(subscriber: LoadedSubscriber, event: NewEvent): string | undefi
   return undefined;
 }
 
-/** Events with one key are one row. */
-function rowsOf({ dedupe }: LoadedSubscriber, events: readonly NewEvent[]) {
-  const rows = new Map<string, { key: string; event: NewEvent; count: number }>();
-  for (const event of events) {
+/** Events with one key are one row, which shows the latest. */
+function rowsOf({ dedupe }: LoadedSubscriber, events: readonly NewEvent[], now: string): (Row & { key: string })[] {
+  const rows = new Map<string, Row & { key: string }>();
+  for (const [index, one] of events.entries()) {
+    const event = { ...one, id: eventId(`event ${index + 1}`), timestamp: one.timestamp ?? now };
     const key = event.dedupe_key ?? dedupe.key?.keyOf(event) ?? derivedKey(event);
-    const row = rows.get(key);
-    if (row === undefined) rows.set(key, { key, event, count: 1 });
-    else row.count += 1;
+    const before = rows.get(key);
+    rows.set(key, { key, event, count: (before?.count ?? 0) + 1, since: before?.since ?? event.timestamp });
   }
   return [...rows.values()];
 }

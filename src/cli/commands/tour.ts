@@ -204,7 +204,8 @@ class Guide {
     const { id, state, channel, content, count, severity, reason } = notification;
     this.#chapters.at(-1)?.shown.push({ id, state, channel, content, count });
     const where = reason === null ? channel : `${channel}: ${reason}`;
-    const text = count > 1 ? `${oneLine(content)} ${output.style("bold", times(notification))}` : oneLine(content);
+    const often = times(notification);
+    const text = often === "" ? oneLine(content) : `${oneLine(content)} ${output.style("bold", often)}`;
     await this.#line(
       `   ${mark(severity, output)} ${stateWord(state, output, 10)} ${text} ${output.style("gray", `· ${where}`)}`,
     );

@@ -5,10 +5,10 @@ import { decode } from "@toon-format/toon";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { channelOf } from "../../domain/axes.js";
+import { cleanText } from "../../domain/clean.js";
 import type { Json, JsonObject } from "../../domain/json.js";
 import { LIMITS } from "../../domain/limits.js";
 import { SEVERITIES } from "../../domain/severity.js";
-import { cleanText } from "../template/clean.js";
 import { BUILT_IN_FOLDER, type LoadedSubscriber, loadFolder } from "./load.js";
 
 let subscribers: readonly LoadedSubscriber[];
@@ -31,7 +31,8 @@ type Row = JsonObject & { readonly type: string; readonly count: number };
 function row(type: string, payload: JsonObject = {}, more: JsonObject = {}): Row {
   const rest = { id: "e1", user_id: "local", thread_id: null, subject: null };
   const timestamp = "2026-01-03T15:30:01.000Z";
-  return { ...rest, type, source: "src", severity: "info", timestamp, payload, count: 1, ...more };
+  const since = more["timestamp"] ?? timestamp;
+  return { ...rest, type, source: "src", severity: "info", timestamp, since, payload, count: 1, ...more };
 }
 
 function words(id: string, ...events: Row[]): string {
@@ -207,10 +208,18 @@ next: call cargo_check with action fetch and handle h_3 to read the result`,
     });
   });
 
-  it("tell how often, where it was more than once", () => {
-    expect(decode(words("tool_failure", { ...TIMEOUT, count: 9 }))).toEqual({
+  it("tell how often and since when, where it was more than once", () => {
+    const again = { ...TIMEOUT, count: 9, timestamp: "2026-01-03T15:30:04Z" };
+    expect(decode(words("tool_failure", again))).toEqual({
       tool_fail: "vault_search timeout after 5000ms (9 times since 15:30:01)",
     });
+    const since = [...subscribers].filter(({ id }) => !["budget_exceeded", "turn_digest"].includes(id));
+    for (const { id, types } of since) {
+      const type = (types[0] ?? "").replace("*", "any");
+      const later = row(type, {}, { count: 2, timestamp: "2026-01-03T16:00:00Z", since: "2026-01-03T15:59:00Z" });
+      expect(words(id, later), id).toMatch(/since.*15:59:00/);
+      expect(words(id, later), id).not.toContain("16:00:00");
+    }
     expect(words("tool_failure", { ...TIMEOUT, count: 9 }, MISSING)).toBe(`tool_fails[2]{tool,error,ts,times}:
   vault_search,timeout,"15:30:01",9
   coderag_search,index_missing,"15:30:02",1`);

@@ -54,8 +54,8 @@ export class DedupeExpression {
   }
 
   /**
-   * Two events have the same key if and only if every part is the same: the same JSON value, or missing in both. A key
-   * that would be too long is a digest of it.
+   * Two events have the same key if and only if every part is the same: the same JSON value, or missing in both. A long
+   * key is a digest of it.
    */
   keyOf(event: KeyedEvent): string {
     return bounded("expression", this.#parts.map((part) => textOf(partValue(event, part))).join(","));
@@ -70,9 +70,12 @@ export function derivedKey({ type, source, severity, subject, payload }: KeyedEv
   return bounded("derived", canonicalJson([type, source, severity, subject, payload]));
 }
 
+/** Keys are kept with every notification, and looked up: what is longer than this is shorter as a digest. */
+const KEY_CHARS = 80;
+
 function bounded(kind: string, text: string): string {
   const key = `${kind}:${text}`;
-  return key.length <= LIMITS.dedupeKeyChars ? key : `${kind}#${sha256(text)}`;
+  return key.length <= KEY_CHARS ? key : `${kind}#${sha256(text)}`;
 }
 
 function partOf(word: string): Part | { readonly reason: string } {

@@ -500,7 +500,8 @@ describe("docs/SUBSCRIBERS.md", () => {
     const [subscriber] = loaded;
     const event = (branch: string, count: number) => ({
       payload: { branch },
-      timestamp: "2026-01-03T15:30:01Z",
+      timestamp: "2026-01-03T15:30:02Z",
+      since: "2026-01-03T15:30:01Z",
       count,
     });
     const render = (...events: ReturnType<typeof event>[]) => {

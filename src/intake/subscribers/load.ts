@@ -79,11 +79,16 @@ export interface FolderContent {
 /** How many files are read at the same time. */
 const READERS = 16;
 
+export interface LoadOptions {
+  /** Templates are compiled when they are first used: for files that are known to be good, since it takes a while. */
+  readonly trusted?: boolean;
+}
+
 /**
  * Everything in the folder, by file name; nothing if there is no such folder. A template that is not in it is looked for
  * among the built-in ones.
  */
-export async function loadFolder(folder: string): Promise<FolderContent> {
+export async function loadFolder(folder: string, { trusted = false }: LoadOptions = {}): Promise<FolderContent> {
   let names: string[];
   try {
     names = await readdir(folder);
@@ -95,7 +100,7 @@ export async function loadFolder(folder: string): Promise<FolderContent> {
   // Names with a dot in front are those of editors and of half-made copies.
   const files = names.filter((name) => name.endsWith(".toml") && !name.startsWith(".")).sort(byName);
   const content: FolderContent = { loaded: [], broken: [] };
-  const reading = new FolderReading(folder);
+  const reading = new FolderReading(folder, trusted ? compiledLater : compiledOf);
   const within = files.slice(0, SUBSCRIBER_LIMITS.filesMax);
   for (let start = 0; start < within.length; start += READERS) {
     const found = await Promise.all(within.slice(start, start + READERS).map((name) => reading.load(name)));
@@ -138,10 +143,12 @@ interface CompiledTemplate {
 class FolderReading {
   readonly owners = new Map<SubscriberId, string>();
   readonly #folder: string;
+  readonly #compile: typeof compiledOf;
   readonly #templates = new Map<string, CompiledTemplate | TemplateError>();
 
-  constructor(folder: string) {
+  constructor(folder: string, compile: typeof compiledOf) {
     this.#folder = folder;
+    this.#compile = compile;
   }
 
   async load(name: string): Promise<Found | SubscriberProblem[]> {
@@ -188,7 +195,7 @@ class FolderReading {
     if ("reason" in file) return refuse(`the template ${JSON.stringify(name)} ${file.reason}`);
     let compiled = this.#templates.get(file.path);
     if (compiled === undefined) {
-      compiled = compiledOf(file.text, name);
+      compiled = this.#compile(file.text, name);
       this.#templates.set(file.path, compiled);
     }
     if (!(compiled instanceof TemplateError)) return compiled;
@@ -204,6 +211,15 @@ function compiledOf(text: string, name: string): CompiledTemplate | TemplateErro
     if (error instanceof TemplateError) return error;
     throw error;
   }
+}
+
+function compiledLater(text: string, name: string): CompiledTemplate {
+  let compiled: Template | undefined;
+  const render: Template["render"] = (context) => {
+    compiled ??= compileTemplate(text, name);
+    return compiled.render(context);
+  };
+  return { template: { render }, text };
 }
 
 function toLoaded(

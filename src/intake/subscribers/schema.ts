@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { KeyPath } from "../../config/locate.js";
 import { ADDRESSES, channelOf, HANDLERS, isSystemChannel, TARGETS } from "../../domain/axes.js";
 import { isTypePattern } from "../../domain/event.js";
-import { DIRECT_SUBSCRIBER } from "../../domain/ids.js";
+import { DIRECT_SUBSCRIBER, OVERFLOW_SUBSCRIBER } from "../../domain/ids.js";
 import { LIMITS } from "../../domain/limits.js";
 import { didYouMean } from "../../domain/nearest.js";
 import { textSchema, wordSchema } from "../../domain/parse.js";
@@ -27,7 +27,14 @@ export const SUBSCRIBER_LIMITS = {
   maxWaitMs: 3_600_000,
 } as const;
 
-const DEFAULTS = { windowMs: 2_000, size: 10, dedupeWindowMs: 5_000, maxWaitMs: 2_000 } as const;
+/** What a file, or a program, need not say. */
+export const SUBSCRIBER_DEFAULTS = { windowMs: 2_000, size: 10, dedupeWindowMs: 5_000, maxWaitMs: 2_000 } as const;
+
+/** Ids of subscribers that are no file's. */
+export const RESERVED_IDS: ReadonlyMap<string, string> = new Map([
+  [DIRECT_SUBSCRIBER, "direct is the subscriber behind notify()"],
+  [OVERFLOW_SUBSCRIBER, "overflow is the subscriber behind the summary of what was too much"],
+]);
 
 const typeSchema = z
   .string()
@@ -41,7 +48,7 @@ function whole(min: number, max: number) {
   return z.int(message).min(min, message).max(max, message);
 }
 
-const expressionSchema = z.string().transform((text, context) => {
+export const expressionSchema = z.string().transform((text, context) => {
   const expression = DedupeExpression.parse(text);
   if (expression instanceof DedupeExpression) return expression;
   context.addIssue({ code: "custom", message: expression.reason });
@@ -52,7 +59,10 @@ const templateSchema = textSchema(SUBSCRIBER_LIMITS.templatePathChars);
 
 const TABLES = {
   subscriber: z.strictObject({
-    id: wordSchema(LIMITS.idChars).refine((id) => id !== DIRECT_SUBSCRIBER, "direct is the subscriber behind notify()"),
+    id: wordSchema(LIMITS.idChars).superRefine((id, context) => {
+      const reserved = RESERVED_IDS.get(id);
+      if (reserved !== undefined) context.addIssue({ code: "custom", message: reserved });
+    }),
     name: textSchema(SUBSCRIBER_LIMITS.nameChars),
     description: textSchema(SUBSCRIBER_LIMITS.descriptionChars),
     version: wordSchema(SUBSCRIBER_LIMITS.versionChars),
@@ -72,9 +82,9 @@ const TABLES = {
   }),
   batching: z.strictObject({
     window_ms: whole(0, SUBSCRIBER_LIMITS.windowMs).optional(),
-    max_size: whole(1, SUBSCRIBER_LIMITS.sizeMax).default(DEFAULTS.size),
+    max_size: whole(1, SUBSCRIBER_LIMITS.sizeMax).default(SUBSCRIBER_DEFAULTS.size),
     dedupe_key: expressionSchema.optional(),
-    dedupe_window_ms: whole(0, LIMITS.dedupeWindowMs).default(DEFAULTS.dedupeWindowMs),
+    dedupe_window_ms: whole(0, LIMITS.dedupeWindowMs).default(SUBSCRIBER_DEFAULTS.dedupeWindowMs),
   }),
   output: z.strictObject({
     priority: z.enum(PRIORITIES),
@@ -120,11 +130,11 @@ const fileSchema = z
   })
   .transform(({ batching, output, ...file }) => ({
     ...file,
-    output: { ...output, max_wait_ms: output.max_wait_ms ?? DEFAULTS.maxWaitMs },
+    output: { ...output, max_wait_ms: output.max_wait_ms ?? SUBSCRIBER_DEFAULTS.maxWaitMs },
     batching: {
       ...batching,
       // What is shown to the user goes at once, unless its file asks for a window.
-      window_ms: batching.window_ms ?? (isSystemChannel(channelOf(file.routing)) ? 0 : DEFAULTS.windowMs),
+      window_ms: batching.window_ms ?? (isSystemChannel(channelOf(file.routing)) ? 0 : SUBSCRIBER_DEFAULTS.windowMs),
     },
   }));
 

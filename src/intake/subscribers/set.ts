@@ -37,6 +37,14 @@ export interface SubscriberSetOptions {
   readonly watch?: boolean | undefined;
 }
 
+/** They do not change while a process runs; tests look at every one of them. */
+let builtIn: Promise<FolderContent> | undefined;
+
+function builtInContent(): Promise<FolderContent> {
+  builtIn ??= loadFolder(BUILT_IN_FOLDER, { trusted: true });
+  return builtIn;
+}
+
 export class SubscriberSet {
   readonly #folder: string | undefined;
   readonly #builtIn: FolderContent;
@@ -54,7 +62,7 @@ export class SubscriberSet {
   }
 
   static async open({ folder, watch = true }: SubscriberSetOptions = {}): Promise<SubscriberSet> {
-    const set = new SubscriberSet(await loadFolder(BUILT_IN_FOLDER), folder);
+    const set = new SubscriberSet(await builtInContent(), folder);
     // Watched before it is read: what changes meanwhile is read again.
     if (folder !== undefined && watch) set.#watch = await watchFolder(folder, () => set.reload());
     await set.reload();

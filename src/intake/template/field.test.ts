@@ -2,8 +2,8 @@
 import { decode } from "@toon-format/toon";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cleanText } from "../../domain/clean.js";
 import type { Json, JsonObject } from "../../domain/json.js";
-import { cleanText } from "./clean.js";
 import { compileTemplate } from "./template.js";
 
 const failure = (tool_name: Json, error_type: Json, rest: JsonObject = {}, timestamp = "2026-01-03T15:30:01Z") => ({

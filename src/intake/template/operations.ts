@@ -1,5 +1,5 @@
 /** What can be done with values. Everything whose cost depends on a value counts it. */
-import { cleanText } from "./clean.js";
+import { cleanText } from "../../domain/clean.js";
 import type { Run } from "./run.js";
 import {
   FORBIDDEN_NAMES,

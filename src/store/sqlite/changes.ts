@@ -4,11 +4,13 @@ import type { Change, EntryBody, Operation } from "../../domain/journal.js";
 import type { Delivery } from "../../domain/notification.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
 import { afterRelease, type Command, decide, explainMiss, missNotFound } from "../../domain/reducer.js";
+import type { Column } from "../../domain/transitions.js";
 import { crashPoint } from "../../platform/crashpoint.js";
 import type { CommandRequest, Stored } from "../contract.js";
 import type { Transaction } from "./commit.js";
 import type { Core, Owner } from "./core.js";
 import { linked } from "./journal.js";
+import { flushCommand, observedCommand } from "./judgement.js";
 import type { Held } from "./ledger.js";
 
 /** One change of one delivery, decided and not yet written. */
@@ -24,30 +26,40 @@ export interface Plan {
   readonly held: Held;
 }
 
+/** Whoever is told something of an open batch, or what became of it, is told all of it. */
+const NEEDS_WORDS: ReadonlySet<Column> = new Set(["dispatch", "collect", "ack", "escalate", "expire"]);
+
 export function plan(core: Core, transaction: Transaction, held: Held, commands: readonly Command[]): Plan | Miss {
   const steps: Step[] = [];
   const queue = [...commands];
   let current = held;
   for (let command = queue.shift(); command !== undefined; command = queue.shift()) {
-    const decision = decide(current.delivery, command, { at: transaction.at, policy: core.policy });
+    if (current.delivery.open_until !== null && NEEDS_WORDS.has(command.column)) {
+      queue.unshift(command);
+      command = flushCommand(core, transaction.at, current);
+      // Nothing of it is to be told: it ends here.
+      if (command.column === "suppress") queue.length = 0;
+    }
+    const decision = decide(current, command, { at: transaction.at, policy: core.policy });
     if (decision.outcome === "miss") return decision.miss;
     if (decision.outcome === "same") continue;
     const change = linked(decision.change, current.last_seq);
+    const { number } = current;
+    const notification =
+      change.words === undefined ? current.notification : { ...current.notification, ...change.words };
     steps.push({ before: current, change, next: decision.next });
-    const { notification, number } = current;
     current = { notification, delivery: decision.next, number, last_seq: core.journal.nextSeq };
-    const further = command.column === "release" && queue.length === 0 ? afterLetGo(core, current) : null;
-    if (further !== null) queue.push(further);
+    if (command.column === "release" && queue.length === 0) queue.push(...afterLetGo(core, transaction.at, current));
   }
   return { steps, held: current };
 }
 
 /** What was let go: withdrawn if the agent has seen it by itself meanwhile, to the user after too many attempts. */
-function afterLetGo(core: Core, { notification, delivery }: Held): Command | null {
-  const { subject } = notification;
-  if (subject !== null && delivery.thread_id !== null && core.threads.hasObserved(delivery.thread_id, subject))
-    return { column: "suppress", reason: "observed" };
-  return afterRelease(delivery, core.policy);
+function afterLetGo(core: Core, at: number, held: Held): Command[] {
+  const seen = observedCommand(core, at, held);
+  if (seen?.column === "suppress") return [seen];
+  const further = afterRelease(held.delivery, core.policy);
+  return [...(seen === null ? [] : [seen]), ...(further === null ? [] : [further])];
 }
 
 /** A holder whose lease ran out by the store's clock changes nothing, even if nobody has taken over yet. */
@@ -75,8 +87,9 @@ export function write(
 }
 
 export function writeSteps(core: Core, steps: readonly Step[], seq: number): void {
-  for (const { before, next } of steps) {
+  for (const { before, change, next } of steps) {
     core.ledger.update(before, next, seq);
+    if (change.words !== undefined) core.ledger.rewrite(before.number, { ...before.notification, ...change.words });
     const let_go = before.delivery.lease;
     if (let_go !== null && next.lease === null) core.leases.letGo(let_go.id);
   }

@@ -14,7 +14,7 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
   },
   {
     says: "the due time disagrees with the deadline",
-    sql: "SELECT number FROM deliveries WHERE due_at IS NOT CASE WHEN state IN ('PENDING', 'DISPATCHED', 'ESCALATED') THEN deadline END",
+    sql: "SELECT number FROM deliveries WHERE due_at IS NOT CASE WHEN state IN ('PENDING', 'DISPATCHED', 'ESCALATED') THEN min(deadline, coalesce(open_until, deadline)) END",
   },
   {
     says: "a notification has no delivery",
@@ -26,11 +26,40 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
   },
   {
     says: "a lease counts what it does not hold",
-    sql: "SELECT id FROM leases l WHERE held <> (SELECT count(*) FROM deliveries WHERE lease_id = l.id) OR held = 0",
+    sql: `SELECT id FROM leases l WHERE held = 0 OR held <> (SELECT count(*) FROM deliveries WHERE lease_id = l.id)
+      + (SELECT count(*) FROM carriers WHERE lease_id = l.id)`,
   },
   {
     says: "a lease holds another user's delivery",
     sql: "SELECT d.number FROM deliveries d JOIN leases l ON l.id = d.lease_id WHERE l.user_id <> d.user_id",
+  },
+  {
+    says: "a carrier is held without a lease of its user, or ended under one",
+    sql: `SELECT seq FROM carriers c WHERE (lease_id IS NULL) = (ended IS NULL)
+      OR lease_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM leases WHERE id = lease_id AND user_id = c.user_id)`,
+  },
+  {
+    says: "a carrier's state disagrees with its end",
+    sql: `SELECT seq FROM carriers WHERE CASE state WHEN 'open' THEN ended IS NOT NULL
+      WHEN 'void' THEN ended IS NULL OR ended = 'settled' ELSE ended = 'failed' END`,
+  },
+  {
+    says: "a carrier is of another user than its thread",
+    sql: "SELECT seq FROM carriers c WHERE NOT EXISTS (SELECT 1 FROM threads WHERE id = c.thread_id AND user_id = c.user_id)",
+  },
+  {
+    says: "a carrier does not know what is held under its lease",
+    sql: `SELECT d.number FROM deliveries d JOIN carriers c ON c.lease_id = d.lease_id
+      LEFT JOIN carrier_items i ON i.carrier = c.seq AND i.number = d.number
+      WHERE i.lease_epoch IS NOT d.lease_epoch OR i.revision <> d.revision OR i.state IS NOT NULL`,
+  },
+  {
+    says: "an item belongs to no carrier",
+    sql: "SELECT number FROM carrier_items WHERE carrier NOT IN (SELECT seq FROM carriers)",
+  },
+  {
+    says: "a carrier's id does not carry its place in the journal",
+    sql: "SELECT seq FROM carriers WHERE substr(id, -12) <> format('%012x', seq)",
   },
   {
     says: "an event's id does not carry its place in the journal",
@@ -53,6 +82,19 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
   {
     says: "a count disagrees with the events behind it",
     sql: "SELECT number FROM deliveries d WHERE count - 1 <> (SELECT count(*) FROM merged_events m WHERE m.number = d.number)",
+  },
+  {
+    says: "a delivery is open that takes no more rows",
+    sql: "SELECT number FROM deliveries WHERE open_until IS NOT NULL AND state <> 'PENDING'",
+  },
+  {
+    says: "the rows of a notification disagree with its count",
+    sql: `SELECT d.number FROM (SELECT number, sum(count) AS events, count(*) AS rows FROM notification_rows GROUP BY number) r
+      LEFT JOIN deliveries d ON d.number = r.number WHERE d.count IS NOT r.events OR d.rows IS NOT r.rows`,
+  },
+  {
+    says: "a notification lacks its rows",
+    sql: "SELECT number FROM deliveries d WHERE rows > 1 AND NOT EXISTS (SELECT 1 FROM notification_rows r WHERE r.number = d.number)",
   },
   {
     says: "a user's journal entry is not in the coarse index",

@@ -1,94 +1,103 @@
-import { ConflictError, InvalidInputError, isMiss, type Miss } from "../../domain/errors.js";
+import { isSystemChannel } from "../../domain/axes.js";
+import { assert, ConflictError, InvalidInputError, isMiss, type Miss } from "../../domain/errors.js";
 import { leaseId, type NotificationId } from "../../domain/ids.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
-import { PRIORITIES } from "../../domain/priority.js";
-import { missNotFound } from "../../domain/reducer.js";
+import { explainMiss, missNotFound } from "../../domain/reducer.js";
 import { crashPoint } from "../../platform/crashpoint.js";
 import type { Claim, ClaimRequest, Lease } from "../contract.js";
+import { type AgentQueue, everyPoint } from "./agent_queue.js";
 import { plan, type Step, write } from "./changes.js";
 import type { Transaction } from "./commit.js";
-import type { Connection, Statement } from "./connection.js";
 import type { Core } from "./core.js";
+import { flush, flushForPoint, judge } from "./flush.js";
 import type { Held } from "./ledger.js";
 
-/** The user's own items, which any of their threads may take. */
-const ANY_THREAD = "";
+/** Locks what is pending under one lease, in one entry. */
+export function claim(
+  core: Core,
+  transaction: Transaction,
+  queue: AgentQueue,
+  principal: Principal,
+  request: ClaimRequest,
+): Claim {
+  if (!mayAct(principal, request.user_id)) throw new InvalidInputError("user_id", "must be the caller's own");
+  const thread = request.thread_id === undefined ? undefined : core.threads.owned(principal, request.thread_id);
+  if (thread !== undefined && thread.user_id !== request.user_id)
+    throw new InvalidInputError("thread_id", "must belong to the user");
+  if (thread !== undefined && thread.state !== "open")
+    throw new ConflictError("thread_closed", `thread ${JSON.stringify(thread.id)} is closed; nothing is told there`);
 
-export class Claims {
-  readonly #pending: Statement;
-
-  constructor(connection: Connection) {
-    this.#pending = connection
-      .prepare(
-        `SELECT number FROM deliveries
-         WHERE user_id = ? AND (CASE WHEN effective < 'user/' THEN thread_id ELSE '' END) = ? AND priority = ?
-           AND state = 'PENDING' AND not_before <= ?
-         ORDER BY number LIMIT ?`,
-      )
-      .pluck();
-  }
-
-  /** Locks what is pending under one lease, in one entry. */
-  claim(core: Core, transaction: Transaction, principal: Principal, request: ClaimRequest): Claim {
-    if (!mayAct(principal, request.user_id)) throw new InvalidInputError("user_id", "must be the caller's own");
-    const thread = request.thread_id === undefined ? undefined : core.threads.owned(principal, request.thread_id);
-    if (thread !== undefined && thread.user_id !== request.user_id)
-      throw new InvalidInputError("thread_id", "must belong to the user");
-    if (thread !== undefined && thread.state !== "open")
-      throw new ConflictError("thread_closed", `thread ${JSON.stringify(thread.id)} is closed; nothing is told there`);
-
-    const misses: Miss[] = [];
-    const wanted =
-      request.ids === undefined
-        ? this.#mostUrgent(core, transaction, request)
-        : named(core, request, request.ids, misses);
-    const lease: Lease = {
-      id: leaseId(core.ids.random(transaction.at)),
-      owner: request.owner,
-      expires_at: transaction.at + request.lease_ms,
-    };
-    const steps: Step[] = [];
-    const claimed: Held[] = [];
-    for (const held of wanted) {
-      const planned = plan(core, transaction, held, [
-        {
-          column: "collect",
-          lease: { id: lease.id, owner: lease.owner },
-          ...(request.thread_id === undefined ? {} : { thread_id: request.thread_id }),
-        },
-      ]);
-      if (isMiss(planned)) {
-        misses.push(planned);
-        continue;
-      }
-      steps.push(...planned.steps);
-      claimed.push(planned.held);
+  const misses: Miss[] = [];
+  const wanted =
+    request.ids === undefined
+      ? mostUrgent(core, transaction, queue, request)
+      : named(core, transaction, request, request.ids, misses);
+  const lease: Lease = {
+    id: leaseId(core.ids.random(transaction.at)),
+    owner: request.owner,
+    expires_at: transaction.at + request.lease_ms,
+  };
+  const steps: Step[] = [];
+  const claimed: Held[] = [];
+  for (const held of wanted) {
+    const planned = plan(core, transaction, held, [
+      {
+        column: "collect",
+        lease: { id: lease.id, owner: lease.owner },
+        ...(request.thread_id === undefined ? {} : { thread_id: request.thread_id }),
+      },
+    ]);
+    if (isMiss(planned)) {
+      misses.push(planned);
+      continue;
     }
-    if (steps.length === 0) return { lease: null, claimed: [], misses };
-    const owner = { user_id: request.user_id, thread_id: request.thread_id ?? null };
-    const changes = steps.map((step) => step.change);
-    write(core, transaction, owner, { type: "delivery", operation: "claim", changes }, steps);
-    core.leases.open(lease, request.user_id, steps.length);
-    crashPoint("claim.leased");
-    return { lease, claimed: claimed.map((held) => core.ledger.stored(held)), misses };
+    steps.push(...planned.steps);
+    claimed.push(planned.held);
   }
-
-  /** By priority and then age. */
-  #mostUrgent(core: Core, { at }: Transaction, { user_id, thread_id, limit }: ClaimRequest): Held[] {
-    const places = thread_id === undefined ? [ANY_THREAD] : [thread_id, ANY_THREAD];
-    const numbers: number[] = [];
-    for (const priority of PRIORITIES) {
-      const left = limit - numbers.length;
-      if (left <= 0) break;
-      const found = places.flatMap((place) => this.#pending.all(user_id, place, priority, at, left) as number[]);
-      numbers.push(...found.sort((one, other) => one - other).slice(0, left));
-    }
-    return numbers.flatMap((number) => core.ledger.byNumber(number) ?? []);
-  }
+  if (steps.length === 0) return { lease: null, claimed: [], misses };
+  const owner = { user_id: request.user_id, thread_id: request.thread_id ?? null };
+  const changes = steps.map((step) => step.change);
+  write(core, transaction, owner, { type: "delivery", operation: "claim", changes }, steps);
+  core.leases.open(lease, request.user_id, claimed.length);
+  crashPoint("claim.leased");
+  return { lease, claimed: claimed.map((held) => core.ledger.stored(held)), misses };
 }
 
-function named(core: Core, request: ClaimRequest, ids: readonly NotificationId[], misses: Miss[]): Held[] {
-  return [...new Set(ids)].flatMap((id) => {
+/** By priority and then age. */
+function mostUrgent(
+  core: Core,
+  transaction: Transaction,
+  queue: AgentQueue,
+  { user_id, thread_id: thread, limit }: ClaimRequest,
+): Held[] {
+  const thread_id = thread ?? null;
+  flushForPoint(core, transaction, user_id, null, () => true);
+  if (thread_id !== null) flushForPoint(core, transaction, user_id, thread_id, () => true);
+  const found: Held[] = [];
+  for (const number of queue.byUrgency({ user_id, thread_id, at: transaction.at, points: everyPoint })) {
+    const held = core.ledger.byNumber(number);
+    const told = held === undefined ? null : toTell(core, transaction, held);
+    if (told !== null) found.push(told);
+    if (found.length === limit) break;
+  }
+  return found;
+}
+
+/** What of a pending one is to be told now, worded; null if nothing of it is, and it was suppressed. */
+export function toTell(core: Core, transaction: Transaction, held: Held): Held | null {
+  if (held.delivery.open_until === null) return judge(core, transaction, held);
+  const flushed = flush(core, transaction, held, "flush");
+  return flushed.delivery.state === "PENDING" ? flushed : null;
+}
+
+function named(
+  core: Core,
+  transaction: Transaction,
+  request: ClaimRequest,
+  ids: readonly NotificationId[],
+  misses: Miss[],
+): Held[] {
+  return [...new Set(ids)].flatMap((id): Held[] => {
     const held = core.ledger.byId(id);
     const reachable =
       held !== undefined &&
@@ -96,8 +105,16 @@ function named(core: Core, request: ClaimRequest, ids: readonly NotificationId[]
       (held.delivery.effective.address === "user" ||
         request.thread_id === undefined ||
         held.delivery.thread_id === request.thread_id);
-    if (reachable) return [held];
-    misses.push(missNotFound(id));
+    if (!reachable) {
+      misses.push(missNotFound(id));
+      return [];
+    }
+    if (held.delivery.state !== "PENDING" || isSystemChannel(held.delivery.channel)) return [held];
+    const told = toTell(core, transaction, held);
+    if (told !== null) return [told];
+    const suppressed = core.ledger.byNumber(held.number);
+    assert(suppressed !== undefined, `${id} is gone in the middle of a claim`);
+    misses.push(explainMiss("terminal", suppressed.delivery, "collect"));
     return [];
   });
 }

@@ -104,11 +104,16 @@ export class CommitQueue {
     });
   }
 
-  /** Takes no more operations and resolves when those that wait are committed. */
-  async drain(): Promise<void> {
-    this.#closed = true;
+  /** Resolves when nothing waits any more. */
+  async idle(): Promise<void> {
     if (this.#waiting === 0) return;
     await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  /** Takes no more operations and resolves when those that wait are committed. */
+  drain(): Promise<void> {
+    this.#closed = true;
+    return this.idle();
   }
 
   #schedule(): void {

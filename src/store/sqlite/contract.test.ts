@@ -1,13 +1,17 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { storeContract } from "../contract.suite.js";
+import { batchesContract } from "../batches.suite.js";
+import { type StoreHarness, storeContract } from "../contract.suite.js";
 import { openSqliteStore } from "./store.js";
 
-storeContract("SQLite", async () => {
+async function sqlite(): Promise<StoreHarness> {
   const folder = await mkdtemp(join(tmpdir(), "tidings-contract-"));
   return {
-    open: ({ clock, policy }) => openSqliteStore({ folder, policy, clock, mode: "write", waitMs: 0 }),
+    open: ({ clock, policy, editor }) => openSqliteStore({ folder, policy, clock, editor, mode: "write", waitMs: 0 }),
     remove: () => rm(folder, { recursive: true, force: true }),
   };
-});
+}
+
+storeContract("SQLite", sqlite);
+batchesContract("SQLite", sqlite);

@@ -11,6 +11,7 @@ import { ManualClock } from "../../platform/manual_clock.js";
 import { audit } from "../audit.js";
 import type { Stored } from "../contract.js";
 import { acceptance } from "../contract.suite.js";
+import { PlainEditor } from "../editor.suite.js";
 import { openSqliteStore, type SqliteStore } from "./store.js";
 
 const START_MS = Date.UTC(2026, 0, 3);
@@ -24,7 +25,14 @@ describe("the coarse index", () => {
   beforeEach(async () => {
     const folder = await mkdtemp(join(tmpdir(), "tidings-hints-"));
     clock = new ManualClock(START_MS);
-    store = await openSqliteStore({ folder, policy: DEFAULT_POLICY, clock, mode: "write", waitMs: 0 });
+    store = await openSqliteStore({
+      folder,
+      policy: DEFAULT_POLICY,
+      clock,
+      editor: new PlainEditor(),
+      mode: "write",
+      waitMs: 0,
+    });
     outside = new Database(join(folder, "tidings.db"), { readonly: true });
     onTestFinished(async () => {
       outside.close();

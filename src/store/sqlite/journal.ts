@@ -26,6 +26,8 @@ export class Journal {
   readonly #blocks: Blocks;
   readonly #meta: Meta;
   readonly #pruned: { seq: number; at: number };
+  /** Whom the entries since the last `takeUsers` are about. */
+  #users = new Set<UserId>();
   #lastSeq: number;
 
   constructor(connection: Connection, blocks: Blocks, meta: Meta) {
@@ -69,7 +71,15 @@ export class Journal {
     this.#lastSeq += 1;
     this.#insert.run(this.#lastSeq, at, body.type, user_id, thread_id, text);
     this.#blocks.mark("j", user_id, this.#lastSeq);
+    this.#users.add(user_id);
     return this.#lastSeq;
+  }
+
+  /** Whom the entries of a commit were about. */
+  takeUsers(): ReadonlySet<UserId> {
+    const users = this.#users;
+    if (users.size > 0) this.#users = new Set();
+    return users;
   }
 
   read(seq: number): JournalEntry | undefined {

@@ -1,4 +1,4 @@
-import type { Channel } from "../../domain/axes.js";
+import { type Channel, isSystemChannel } from "../../domain/axes.js";
 import { assert, StoreError } from "../../domain/errors.js";
 import type { EventId, LeaseId, NotificationId, SubscriberId, ThreadId, UserId } from "../../domain/ids.js";
 import { type JsonObject, jsonText } from "../../domain/json.js";
@@ -11,6 +11,8 @@ import { isTerminal, type State } from "../../domain/transitions.js";
 import { numberInId } from "../../platform/ids.js";
 import { axesFrom, axesText } from "../codec.js";
 import type { Stored } from "../contract.js";
+import type { Backlog } from "./backlog.js";
+import type { Batches } from "./batches.js";
 import { type Blocks, blockOf } from "./blocks.js";
 import type { Connection, Statement } from "./connection.js";
 import type { DueHints } from "./due.js";
@@ -56,6 +58,9 @@ export type HeldRow = [
   read_at: number | null,
   reason: Reason | null,
   last_seq: number,
+  rows: number,
+  open_until: number | null,
+  degraded: string | null,
 ];
 
 /** A notification as the operations work on it: with its place in the store. */
@@ -64,20 +69,30 @@ export interface Held extends Kept {
   readonly last_seq: number;
 }
 
-/** Select these with `.raw()`: an array of 38 is built in a third of the time of an object. */
+/** Select these with `.raw()`: an array of 41 is built in a third of the time of an object. */
 export const HELD_COLUMNS = `n.number, n.id, n.thread_id, n.subscriber_id, n.kind, n.source,
   n.subject, n.severity, n.inject_at, n.content, n.data, n.directive, n.axes, n.dedupe_key, n.dedupe_until,
   n.created_at, n.event_id, n.redrive_of, n.linked_to, d.user_id, d.thread_id, d.state, d.channel, d.effective,
   d.priority, d.revision, d.count, d.lease_epoch, d.lease_id, d.owner, d.deadline, d.not_before, d.attempts,
-  d.updated_at, d.action, d.read_at, d.reason, d.last_seq`;
+  d.updated_at, d.action, d.read_at, d.reason, d.last_seq, d.rows, d.open_until, n.degraded`;
 
 /** How many of the notifications written last are kept at hand. */
 const RECENT_MAX = 4_096;
+
+/** What else is written, or kept in mind, with a row. */
+export interface Indexes {
+  readonly blocks: Blocks;
+  readonly due: DueHints;
+  readonly batches: Batches;
+  readonly backlog: Backlog;
+}
 
 /** Notifications and deliveries: the two halves of the ledger. */
 export class Ledger {
   readonly #blocks: Blocks;
   readonly #due: DueHints;
+  readonly #batches: Batches;
+  readonly #backlog: Backlog;
   readonly #insertNotification: Statement;
   readonly #insertDelivery: Statement;
   readonly #updateNotification: Statement;
@@ -94,30 +109,34 @@ export class Ledger {
   #number: number;
 
   /** `writer`: nobody else changes the rows, so what was written last is known without asking. */
-  constructor(connection: Connection, blocks: Blocks, due: DueHints, meta: Meta, writer: boolean) {
+  constructor(connection: Connection, indexes: Indexes, meta: Meta, writer: boolean) {
+    const { blocks, due, batches, backlog } = indexes;
     this.#recent = writer ? new Array<Held | undefined>(RECENT_MAX).fill(undefined) : [];
     this.#blocks = blocks;
     this.#due = due;
+    this.#batches = batches;
+    this.#backlog = backlog;
     const join = `SELECT ${HELD_COLUMNS} FROM notifications n JOIN deliveries d ON d.number = n.number`;
     this.#insertNotification = connection.prepare(
       `INSERT INTO notifications (number, id, thread_id, subscriber_id, kind, source, subject, severity, inject_at,
-        content, data, directive, axes, dedupe_key, dedupe_until, created_at, event_id, redrive_of, linked_to)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        content, data, directive, axes, dedupe_key, dedupe_until, created_at, event_id, redrive_of, linked_to, degraded)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#insertDelivery = connection.prepare(
       `INSERT INTO deliveries (number, user_id, thread_id, state, channel, effective, priority, revision, count,
         lease_epoch, lease_id, owner, deadline, not_before, attempts, updated_at, action, read_at, reason, subject,
-        live, unread, due_at, last_seq)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        live, unread, due_at, last_seq, rows, open_until, source)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#updateNotification = connection.prepare(
-      "UPDATE notifications SET content = ?, data = ?, severity = ?, directive = ? WHERE number = ?",
+      "UPDATE notifications SET content = ?, data = ?, severity = ?, directive = ?, degraded = ? WHERE number = ?",
     );
     // Guarded: the row must still be what the decision was made on, or nothing is written.
     this.#updateDelivery = connection.prepare(
       `UPDATE deliveries SET thread_id = ?, state = ?, channel = ?, effective = ?, priority = ?, revision = ?,
         count = ?, lease_epoch = ?, lease_id = ?, owner = ?, deadline = ?, not_before = ?, attempts = ?,
-        updated_at = ?, action = ?, read_at = ?, reason = ?, live = ?, unread = ?, due_at = ?, last_seq = ?
+        updated_at = ?, action = ?, read_at = ?, reason = ?, live = ?, unread = ?, due_at = ?, last_seq = ?, rows = ?,
+        open_until = ?
        WHERE number = ? AND state = ? AND lease_epoch = ? AND revision = ? AND count = ?`,
     );
     // The same for the most frequent change: what it leaves as it is need not be bound and written.
@@ -182,6 +201,7 @@ export class Ledger {
       notification.event_id,
       notification.redrive_of,
       notification.linked_to,
+      notification.degraded,
     );
     const due = dueAt(delivery);
     this.#insertDelivery.run(
@@ -209,7 +229,12 @@ export class Ledger {
       unreadFlag(delivery),
       due,
       seq,
+      delivery.rows,
+      delivery.open_until,
+      isSystemChannel(delivery.channel) ? null : notification.source,
     );
+    if (delivery.open_until !== null) this.#batches.opened(notification, number);
+    this.#backlog.changed(notification, undefined, delivery);
     if (due !== null) this.#due.mark(due, number);
     this.#blocks.mark("u", delivery.user_id, number);
     if (delivery.thread_id !== null) this.#blocks.mark("t", delivery.thread_id, number);
@@ -231,6 +256,8 @@ export class Ledger {
     if (due !== null && due !== dueAt(was)) this.#due.mark(due, number);
     this.#markOpen(next, number);
     this.#unmarkClosed(was, next, number);
+    if (was.open_until !== null && next.open_until === null) this.#batches.closed(notification, number);
+    if (was.state !== next.state) this.#backlog.changed(notification, was, next);
     return this.#remember({ notification, delivery: next, number, last_seq: seq });
   }
 
@@ -276,6 +303,8 @@ export class Ledger {
       unreadFlag(next),
       dueAt(next),
       seq,
+      next.rows,
+      next.open_until,
       number,
       was.state,
       was.lease_epoch,
@@ -284,9 +313,9 @@ export class Ledger {
     );
   }
 
-  /** A merge changed the words. */
-  rewrite(number: number, { content, data, severity, directive }: Notification): void {
-    this.#updateNotification.run(content, data === null ? null : jsonText(data), severity, directive, number);
+  /** A merge or a flush changed the words. */
+  rewrite(number: number, { content, data, severity, directive, degraded }: Notification): void {
+    this.#updateNotification.run(content, data === null ? null : jsonText(data), severity, directive, degraded, number);
     this.forget(number);
   }
 
@@ -389,6 +418,7 @@ export function heldOf(row: HeldRow): Held {
     event_id: row[16],
     redrive_of: row[17],
     linked_to: row[18],
+    degraded: row[40],
   };
   const lease = row[28] === null || row[29] === null ? null : { id: row[28], owner: row[29] };
   const state = row[21];
@@ -404,9 +434,11 @@ export function heldOf(row: HeldRow): Held {
     priority: row[24],
     revision: row[25],
     count: row[26],
+    rows: row[38],
     lease_epoch: row[27],
     lease,
     deadline: row[30],
+    open_until: row[39],
     not_before: row[31],
     attempts: row[32],
     updated_at: row[33],
@@ -428,6 +460,7 @@ function isAcknowledgement(was: Delivery, next: Delivery): boolean {
     was.priority === next.priority &&
     was.revision === next.revision &&
     was.count === next.count &&
+    was.open_until === next.open_until &&
     was.deadline === next.deadline &&
     was.not_before === next.not_before &&
     was.attempts === next.attempts &&
@@ -446,5 +479,7 @@ export function unreadFlag(delivery: Delivery): 0 | 1 {
 }
 
 export function dueAt(delivery: Delivery): number | null {
-  return isTerminal(delivery.state) || delivery.state === "LOCKED" ? null : delivery.deadline;
+  const { state, deadline, open_until } = delivery;
+  if (isTerminal(state) || state === "LOCKED") return null;
+  return open_until === null ? deadline : Math.min(open_until, deadline);
 }

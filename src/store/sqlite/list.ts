@@ -43,6 +43,7 @@ export class Lists {
   readonly #rangeOfThread: Statement;
   readonly #all: Statement;
   readonly #countLive: Statement;
+  readonly #countOpen: Statement;
   readonly #countUnread: Statement;
 
   constructor(core: Core) {
@@ -60,6 +61,9 @@ export class Lists {
     this.#all = select("number < ?");
     this.#countLive = connection
       .prepare("SELECT count(*) FROM deliveries WHERE number / 1024 = ? AND user_id = ? AND channel = ? AND live = 1")
+      .pluck();
+    this.#countOpen = connection
+      .prepare("SELECT count(*) FROM deliveries WHERE user_id = ? AND channel = ? AND open_until IS NOT NULL")
       .pluck();
     this.#countUnread = connection
       .prepare("SELECT count(*) FROM deliveries WHERE number / 1024 = ? AND user_id = ? AND unread = 1")
@@ -143,11 +147,14 @@ export class Lists {
       return { unacknowledged: 0, unread: 0, cap: COUNT_CAP };
     const { blocks } = this.#core;
     let unacknowledged = 0;
-    for (const channel of SYSTEM_CHANNELS)
+    for (const channel of SYSTEM_CHANNELS) {
+      // What is open is not shown yet.
+      unacknowledged -= this.#countOpen.get(user_id, channel) as number;
       for (const { from } of blocks.descending(channel, user_id, Number.MAX_SAFE_INTEGER)) {
         if (unacknowledged >= COUNT_CAP) break;
         unacknowledged += this.#countLive.get(blockOf(from), user_id, channel) as number;
       }
+    }
     let unread = unacknowledged;
     for (const { from } of blocks.descending("unread", user_id, Number.MAX_SAFE_INTEGER)) {
       if (unread >= COUNT_CAP) break;
@@ -163,7 +170,9 @@ function matches(row: Row, filter: ListFilter): boolean {
     (filter.user_id === undefined || row.user_id === filter.user_id) &&
     (filter.thread_id === undefined || row.thread_id === filter.thread_id) &&
     (filter.channel === undefined || row.channel === filter.channel) &&
-    (filter.state === undefined || row.state === filter.state)
+    (filter.state === undefined || row.state === filter.state) &&
+    // What is open is not shown yet.
+    !((filter.unacknowledged === true || filter.unread === true) && row.state === "PENDING")
   );
 }
 

@@ -9,6 +9,7 @@ import { DEFAULT_POLICY } from "../../domain/policy.js";
 import { HOST } from "../../domain/principal.js";
 import { ManualClock } from "../../platform/manual_clock.js";
 import { audit } from "../audit.js";
+import { PlainEditor } from "../editor.suite.js";
 import { APPLICATION_ID } from "./connection.js";
 import { DATABASE_FILE } from "./database.js";
 import { SCHEMA_VERSION } from "./migrate.js";
@@ -32,7 +33,14 @@ function makeVersionOne(folder: string): number {
 it("version 1 keeps its ledger, its lists and its deadlines (I5, I8)", async () => {
   const folder = await temporaryFolder();
   const clock = new ManualClock(makeVersionOne(folder));
-  const store = await openSqliteStore({ folder, policy: DEFAULT_POLICY, clock, mode: "write", waitMs: 0 });
+  const store = await openSqliteStore({
+    folder,
+    policy: DEFAULT_POLICY,
+    clock,
+    editor: new PlainEditor(),
+    mode: "write",
+    waitMs: 0,
+  });
   try {
     expect((await audit(store)).problems).toEqual([]);
     expect(await store.facts()).toMatchObject({ schema_version: SCHEMA_VERSION });

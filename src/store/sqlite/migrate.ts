@@ -5,7 +5,14 @@ import type { Connection } from "./connection.js";
 import { APPLICATION_ID } from "./connection.js";
 
 /** In order; the position is the schema version that the file leads to. */
-const MIGRATIONS = ["0001_spine.sql", "0002_tokens.sql", "0003_settings.sql", "0004_hints.sql"] as const;
+const MIGRATIONS = [
+  "0001_spine.sql",
+  "0002_tokens.sql",
+  "0003_settings.sql",
+  "0004_hints.sql",
+  "0005_batches.sql",
+  "0006_carriers.sql",
+] as const;
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 

@@ -37,7 +37,7 @@ export class Prune {
     this.#deleteProducerId = connection.prepare(
       "DELETE FROM producer_ids WHERE user_id = ? AND source = ? AND producer_id = ?",
     );
-    this.#deleteRows = ["merged_events", "redrives", "deliveries", "notifications"].map((table) =>
+    this.#deleteRows = ["merged_events", "notification_rows", "redrives", "deliveries", "notifications"].map((table) =>
       connection.prepare(`DELETE FROM ${table} WHERE number = ?`),
     );
     this.#deleteObservations = connection.prepare("DELETE FROM observations WHERE thread_id = ?");
@@ -100,7 +100,7 @@ export class Prune {
         core.ledger.removed(held);
         removedNotifications += 1;
       }
-      this.#removeEntry(entry);
+      this.#removeEntry(core, entry);
       removedEntries += 1;
     }
     const done: PruneStep = {
@@ -111,8 +111,10 @@ export class Prune {
     return { floor: cursor.floor, after: last.seq, done };
   }
 
-  #removeEntry(entry: JournalEntry): void {
+  #removeEntry(core: Core, entry: JournalEntry): void {
     this.#deleteEntry.run(entry.seq);
+    if (entry.type === "carrier" && core.carriers.byId(entry.carrier_id)?.seq === entry.seq)
+      core.carriers.remove(entry.seq);
     if (entry.type === "event") {
       const { event } = entry;
       if (event.producer_id !== null) this.#deleteProducerId.run(event.user_id, event.source, event.producer_id);

@@ -49,7 +49,7 @@ export class Redrives {
     const thread = notification.thread_id === null ? undefined : core.threads.get(notification.thread_id);
     if (thread !== undefined && thread.state !== "open") {
       for (const command of closeCommands(delivery)) {
-        const decision = decide(delivery, command, context);
+        const decision = decide({ notification, delivery }, command, context);
         assert(decision.outcome === "changed", `closing a new ${delivery.channel} item changes it`);
         changes.push(linked(decision.change, core.journal.nextSeq));
         delivery = decision.next;

@@ -10,7 +10,9 @@ import { HOST } from "../../domain/principal.js";
 import { allowedMoves, STATES } from "../../domain/transitions.js";
 import { ManualClock } from "../../platform/manual_clock.js";
 import { audit } from "../audit.js";
+import { carrierContract } from "../carriers.suite.js";
 import { acceptance } from "../contract.suite.js";
+import { PlainEditor } from "../editor.suite.js";
 import { openSqliteStore, type SqliteStore } from "./store.js";
 
 const OWN_DECIDE: Axes = { address: "user", target: "agent", handler: "agent" };
@@ -22,7 +24,14 @@ async function temporaryFolder(): Promise<string> {
 }
 
 async function open(folder: string, clock = new ManualClock(Date.UTC(2026, 0, 3))): Promise<SqliteStore> {
-  const store = await openSqliteStore({ folder, policy: DEFAULT_POLICY, clock, mode: "write", waitMs: 0 });
+  const store = await openSqliteStore({
+    folder,
+    policy: DEFAULT_POLICY,
+    clock,
+    editor: new PlainEditor(),
+    mode: "write",
+    waitMs: 0,
+  });
   onTestFinished(() => store.close());
   return store;
 }
@@ -35,6 +44,14 @@ function alongside(folder: string): Database.Database {
   });
   return connection;
 }
+
+carrierContract("SQLite", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "tidings-carriers-"));
+  return {
+    open: ({ clock, policy, editor }) => openSqliteStore({ folder, policy, clock, editor, mode: "write", waitMs: 0 }),
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+});
 
 describe("the last line of defence", () => {
   it("allows the moves of the grid and no others, whoever writes (I4)", async () => {
@@ -115,6 +132,105 @@ describe("all or nothing (I7)", () => {
   });
 });
 
+describe("all or nothing of a carrier (I7)", () => {
+  const CONTEXT: Axes = { address: "session", target: "agent", handler: "system" };
+  const COLLECT = {
+    user_id: userId("alice"),
+    thread_id: threadId("t"),
+    point: "turn_start",
+    limit: 5,
+    owner: "turn",
+    lease_ms: 1_000,
+    auto_settle: false,
+  } as const;
+  const BREAKS = [
+    ["carriers", "INSERT"],
+    ["carrier_items", "INSERT"],
+    ["carriers", "UPDATE"],
+    ["carrier_items", "UPDATE"],
+    ["leases", "DELETE"],
+  ] as const;
+
+  it.each(BREAKS)("when %s refuses an %s, the store stops, and what was answered is whole", async (table, verb) => {
+    const folder = await temporaryFolder();
+    const store = await open(folder);
+    for (let item = 0; item < 2; item += 1)
+      await store.accept(HOST, acceptance({ thread_id: COLLECT.thread_id }, { axes: CONTEXT }));
+    const outside = alongside(folder);
+    const first = verb === "INSERT" ? null : await store.collect(HOST, COLLECT);
+    outside.exec(
+      `CREATE TRIGGER breaks BEFORE ${verb} ON ${table} BEGIN SELECT RAISE(ABORT, 'broken on purpose'); END`,
+    );
+    const attempt = first === null ? store.collect(HOST, COLLECT) : store.settleCarrier(HOST, first.id, new Set());
+    await expect(attempt).rejects.toMatchObject({ code: "store_io" });
+    await store.close();
+    outside.exec("DROP TRIGGER breaks");
+    const again = await open(folder);
+    expect(await audit(again)).toMatchObject({ ok: true, problems: [] });
+    const carrier = first ?? (await again.collect(HOST, COLLECT));
+    if (carrier === null) throw new Error("what was not collected is lost");
+    expect(await again.settleCarrier(HOST, carrier.id, new Set())).toMatchObject({
+      state: "sent",
+      items: [{ state: "DELIVERED" }, { state: "DELIVERED" }],
+    });
+  });
+});
+
+describe("audit finds, of carriers", () => {
+  const NARRATE: Axes = { address: "session", target: "user", handler: "agent" };
+  const DAMAGES: [string, string, RegExp][] = [
+    [
+      "a carrier that nobody opened",
+      "INSERT INTO carriers SELECT 1, substr(id, 1, 24) || '000000000001', user_id, thread_id, point, state, ended, lease_id, last_seq FROM carriers WHERE state = 'sent'",
+      /no entry|carriers, and/,
+    ],
+    ["a lost carrier", "DELETE FROM carriers WHERE state = 'sent'", /the journal opens 2 carriers|no carrier/],
+    ["a state that nothing led to", "UPDATE carriers SET state = 'void' WHERE state = 'sent'", /the journal says sent/],
+    [
+      "an end that nobody made",
+      "UPDATE carriers SET ended = 'failed' WHERE ended = 'settled'",
+      /journal says sent \(settled/,
+    ],
+    ["another point", "UPDATE carriers SET point = 'turn_end'", /its point is turn_end/],
+    ["another thread's", "UPDATE carriers SET thread_id = 'other'", /another user than its thread|its thread_id is/],
+    ["an item that is not in it", "DELETE FROM carrier_items WHERE position = 1", /and the journal says/],
+    ["a fence that was moved", "UPDATE carrier_items SET lease_epoch = 7", /does not know what is held|journal says/],
+    [
+      "an outcome that nothing led to",
+      "UPDATE carrier_items SET state = 'ESCALATED' WHERE state = 'DELIVERED'",
+      /journal says/,
+    ],
+    ["a held one without a lease", "UPDATE carriers SET lease_id = NULL WHERE state = 'open'", /held without a lease/],
+    ["an item of no carrier", "INSERT INTO carrier_items VALUES (77, 0, 1, 1, 1, NULL)", /belongs to no carrier/],
+    ["a lease that holds too little", "UPDATE leases SET held = held - 1", /lease counts/],
+  ];
+
+  it.each(DAMAGES)("%s", async (_, sql, says) => {
+    const folder = await temporaryFolder();
+    const store = await open(folder);
+    const thread_id = threadId("t");
+    const request = {
+      user_id: userId("alice"),
+      thread_id,
+      point: "turn_start",
+      owner: "turn",
+      lease_ms: 1_000,
+    } as const;
+    for (let item = 0; item < 4; item += 1) await store.accept(HOST, acceptance({ thread_id }, { axes: NARRATE }));
+    const first = await store.collect(HOST, { ...request, limit: 2, auto_settle: false });
+    if (first === null) throw new Error("nothing was collected");
+    await store.settleCarrier(HOST, first.id, new Set(first.items.map(({ delivery }) => delivery.id)));
+    await store.collect(HOST, { ...request, limit: 2, auto_settle: false });
+    expect((await audit(store)).problems).toEqual([]);
+    await store.close();
+    const outside = alongside(folder);
+    expect(outside.prepare(sql).run().changes).toBeGreaterThan(0);
+    const report = await audit(await open(folder));
+    expect(report.ok).toBe(false);
+    expect(report.problems.map((problem) => problem.message).join("\n")).toMatch(says);
+  });
+});
+
 describe("group commit", () => {
   it("puts a burst into slices and lets others in between (I19)", async () => {
     const store = await open(await temporaryFolder());
@@ -176,7 +292,7 @@ describe("the files", () => {
     expect(await store.facts()).toMatchObject({
       engine: "sqlite",
       synchronous: "FULL",
-      schema_version: 4,
+      schema_version: 6,
       last_seq: 1,
     });
   });
@@ -234,5 +350,40 @@ describe("audit finds", () => {
     const report = await audit(await open(folder));
     expect(report.ok).toBe(false);
     expect(report.problems.map((problem) => problem.message).join("\n")).toMatch(says);
+  });
+});
+
+describe("a batch that was open when the process was killed", () => {
+  it("is open when the store is opened again: its rows count, further ones are added, and its window ends it (I6, I14)", async () => {
+    const clock = new ManualClock(Date.UTC(2026, 0, 3));
+    const before = await open(await temporaryFolder(), clock);
+    const batched = {
+      content: null,
+      batch: { window_ms: 2_000, max_size: 10 },
+      axes: { address: "session", target: "agent", handler: "system" },
+    } as const;
+    const emit = (store: SqliteStore, tool: string) =>
+      store.accept(HOST, acceptance({ payload: { tool } }, { ...batched, dedupe_key: tool }));
+    const [made] = (await emit(before, "a")).matches;
+    await emit(before, "b");
+    // What a kill leaves behind: the file as it is now, and nobody who closes anything.
+    const folder = await temporaryFolder();
+    await before.backup(join(folder, "tidings.db"));
+
+    const after = await open(folder, clock);
+    const id = made?.stored.delivery.id ?? notificationId("none");
+    expect((await after.get(HOST, id))?.delivery).toMatchObject({ state: "PENDING", rows: 2, count: 2 });
+    expect((await emit(after, "b")).matches[0]).toMatchObject({ outcome: "merged", stored: { delivery: { id } } });
+    expect((await emit(after, "c")).matches[0]).toMatchObject({ outcome: "batched", stored: { delivery: { id } } });
+    clock.advance(2_000);
+    expect(await after.sweep(10)).toBe(1);
+    const closed = await after.get(HOST, id);
+    expect(closed?.delivery).toMatchObject({ rows: 3, count: 4, open_until: null, revision: 1 });
+    expect(closed?.notification.content.split("\n").map((line) => line.slice(0, 33))).toEqual([
+      'tool.call.failure {"tool":"a"} ×1',
+      'tool.call.failure {"tool":"b"} ×2',
+      'tool.call.failure {"tool":"c"} ×1',
+    ]);
+    expect((await audit(after)).problems).toEqual([]);
   });
 });

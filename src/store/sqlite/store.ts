@@ -3,10 +3,20 @@ import { join } from "node:path";
 import type { Miss } from "../../domain/errors.js";
 import { StoreError, TidingsError } from "../../domain/errors.js";
 import type { Event } from "../../domain/event.js";
-import type { EventId, JournalId, LeaseId, NotificationId, ThreadId, TokenId, UserId } from "../../domain/ids.js";
+import type {
+  CarrierId,
+  EventId,
+  JournalId,
+  LeaseId,
+  NotificationId,
+  ThreadId,
+  TokenId,
+  UserId,
+} from "../../domain/ids.js";
 import { journalId } from "../../domain/ids.js";
 import type { JournalEntry, Thread } from "../../domain/journal.js";
 import type { Kept } from "../../domain/notification.js";
+import type { Point } from "../../domain/points.js";
 import type { DeliveryPolicy } from "../../domain/policy.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
 import type { UserSettings } from "../../domain/settings.js";
@@ -18,10 +28,16 @@ import type {
   Acceptance,
   Accepted,
   AcceptOutcome,
+  CarrierOutcome,
+  CarrierRecord,
   Claim,
   ClaimRequest,
+  Collected,
+  CollectRequest,
   CommandRequest,
+  CommitListener,
   Counts,
+  Editor,
   JournalPage,
   Lease,
   ListFilter,
@@ -33,11 +49,17 @@ import type {
   StoreFacts,
 } from "../contract.js";
 import { accept } from "./accept.js";
+import { AgentQueue } from "./agent_queue.js";
+import { Backlog } from "./backlog.js";
 import { backupTo } from "./backup.js";
+import { Batches } from "./batches.js";
 import { Blocks } from "./blocks.js";
+import { failCarrier, renewCarrier, settleCarrier } from "./carrier_operations.js";
+import { Carriers } from "./carriers.js";
 import { runCommand, runCommands } from "./changes.js";
 import { checkStorage } from "./check.js";
-import { Claims } from "./claim.js";
+import { claim } from "./claim.js";
+import { collect, isReady } from "./collect.js";
 import { CommitQueue, closedError, type Transaction } from "./commit.js";
 import type { Connection } from "./connection.js";
 import type { Core } from "./core.js";
@@ -45,6 +67,7 @@ import { DATABASE_FILE, engineVersion, openDatabase } from "./database.js";
 import { DedupeWindows } from "./dedupe.js";
 import { type DueHint, DueHints, FIRST_HINT } from "./due.js";
 import { codeOf, storeError } from "./failure.js";
+import { flushSome } from "./flush.js";
 import { Journal } from "./journal.js";
 import { Leases } from "./leases.js";
 import { HELD_COLUMNS, type HeldRow, heldOf, Ledger } from "./ledger.js";
@@ -54,7 +77,9 @@ import { Meta } from "./meta.js";
 import { SCHEMA_VERSION } from "./migrate.js";
 import { ProducerIds } from "./producer_ids.js";
 import { Prune } from "./prune.js";
+import { CriticalQuota } from "./quota.js";
 import { Redrives } from "./redrive.js";
+import { Rows } from "./rows.js";
 import { Settings } from "./settings.js";
 import { settingsOf, updateSettings } from "./settings_operations.js";
 import { Sweep } from "./sweep.js";
@@ -67,6 +92,7 @@ import { Tokens } from "./tokens.js";
 const CONTROL_LANE = "";
 /** After time jumped ahead, leases hold at least this much longer. */
 const GRACE_MS = 2_000;
+const FLUSH_SLICE = 64;
 const READER_POLL_MS = 200;
 const SYNCHRONOUS = ["OFF", "NORMAL", "FULL", "EXTRA"];
 
@@ -75,6 +101,7 @@ export interface SqliteOptions {
   readonly folder: string;
   readonly policy: DeliveryPolicy;
   readonly clock: Clock;
+  readonly editor: Editor;
   /**
    * `write`: be the one writer, waiting up to `waitMs` for another to end. `read`: read beside a writer.
    * `write_if_free`: write if nobody does, else read.
@@ -143,13 +170,13 @@ export class SqliteStore implements Store {
   readonly #core: Core;
   readonly #clock: JournalClock;
   readonly #queue: CommitQueue | undefined;
-  readonly #claims: Claims;
+  readonly #queued: AgentQueue;
   readonly #sweep: Sweep;
   readonly #redrives: Redrives;
   readonly #lists: Lists;
   readonly #together: Together;
   readonly #prune: Prune;
-  readonly #listeners = new Set<(lastSeq: number) => void>();
+  readonly #listeners = new Set<CommitListener>();
   /** Snapshots that are being read: a backup, an audit. */
   readonly #moments = new Set<Promise<unknown>>();
   #stopPolling: (() => void) | undefined;
@@ -164,6 +191,8 @@ export class SqliteStore implements Store {
     const ids = new IdSource();
     const blocks = new Blocks(connection);
     const due = new DueHints(connection);
+    const batches = new Batches(connection);
+    const backlog = new Backlog(connection);
     const meta = new Meta(connection);
     const journal = new Journal(connection, blocks, meta);
     const core: Core = {
@@ -171,20 +200,26 @@ export class SqliteStore implements Store {
       file: join(options.folder, DATABASE_FILE),
       ids,
       policy: options.policy,
+      editor: options.editor,
       blocks,
       due,
       journal,
       producerIds: new ProducerIds(connection),
-      ledger: new Ledger(connection, blocks, due, meta, lock !== undefined),
+      ledger: new Ledger(connection, { blocks, due, batches, backlog }, meta, lock !== undefined),
       dedupe: new DedupeWindows(),
+      batches,
+      rows: new Rows(connection),
+      backlog,
+      quota: new CriticalQuota(options.policy.criticalPerMinute),
       leases: new Leases(connection),
+      carriers: new Carriers(connection),
       threads: new Threads(connection),
       tokens: new Tokens(connection),
       settings: new Settings(connection),
     };
     this.#core = core;
     this.#clock = new JournalClock(options.clock, journal.last().at);
-    this.#claims = new Claims(connection);
+    this.#queued = new AgentQueue(connection);
     this.#sweep = new Sweep(connection);
     this.#redrives = new Redrives(connection);
     this.#lists = new Lists(core);
@@ -193,10 +228,11 @@ export class SqliteStore implements Store {
     this.journal_id = journalIdOf(meta, core.file);
     if (!this.writable) return;
     core.dedupe.rebuild(connection, this.#clock.now());
+    batches.rebuild();
     this.#queue = new CommitQueue(connection, core.file, {
       now: () => this.#clock.now(),
       begun: (transaction) => this.#begun(transaction),
-      committed: () => this.#committed(),
+      committed: () => this.#committed(journal.takeUsers()),
       failed: (error) => options.onFailure?.(error),
     });
   }
@@ -205,12 +241,13 @@ export class SqliteStore implements Store {
     if (this.#clock.takeJump() > 0) this.#core.leases.grace(transaction.at + GRACE_MS);
   }
 
-  #committed(): void {
+  #committed(users: ReadonlySet<UserId> | undefined): void {
     const { lastSeq } = this.#core.journal;
-    for (const listener of this.#listeners) listener(lastSeq);
+    for (const listener of this.#listeners) listener(lastSeq, users);
   }
 
   #write<Value>(lane: string, run: (transaction: Transaction) => Value): Promise<Value> {
+    if (this.#closing !== undefined) return Promise.reject(closedError());
     if (this.#queue !== undefined) return this.#queue.write(lane, run);
     return Promise.reject(
       new StoreError("read_only", `${this.#core.file} was opened for reading; another process is its writer.`),
@@ -261,7 +298,31 @@ export class SqliteStore implements Store {
   }
 
   claim(principal: Principal, request: ClaimRequest): Promise<Claim> {
-    return this.#write(CONTROL_LANE, (transaction) => this.#claims.claim(this.#core, transaction, principal, request));
+    return this.#write(CONTROL_LANE, (transaction) => claim(this.#core, transaction, this.#queued, principal, request));
+  }
+
+  collect(principal: Principal, request: CollectRequest): Promise<Collected | null> {
+    return this.#write(CONTROL_LANE, (transaction) =>
+      collect(this.#core, transaction, this.#queued, principal, request),
+    );
+  }
+
+  renewCarrier(principal: Principal, id: CarrierId, lease_ms: number): Promise<Lease | Miss> {
+    return this.#write(CONTROL_LANE, (transaction) => renewCarrier(this.#core, transaction, principal, id, lease_ms));
+  }
+
+  settleCarrier(
+    principal: Principal,
+    id: CarrierId,
+    acknowledged: ReadonlySet<NotificationId>,
+  ): Promise<CarrierOutcome | Miss> {
+    return this.#write(CONTROL_LANE, (transaction) =>
+      settleCarrier(this.#core, transaction, principal, id, acknowledged),
+    );
+  }
+
+  failCarrier(principal: Principal, id: CarrierId, note: string | null): Promise<CarrierOutcome | Miss> {
+    return this.#write(CONTROL_LANE, (transaction) => failCarrier(this.#core, transaction, principal, id, note));
   }
 
   renew(principal: Principal, lease_id: LeaseId, lease_ms: number): Promise<Lease | Miss> {
@@ -416,7 +477,7 @@ export class SqliteStore implements Store {
     return this.#read((core) => core.journal.refresh());
   }
 
-  onCommit(listener: (lastSeq: number) => void): () => void {
+  onCommit(listener: CommitListener): () => void {
     this.#listeners.add(listener);
     if (!this.writable) this.#pollForCommits();
     return () => {
@@ -438,7 +499,7 @@ export class SqliteStore implements Store {
       if (now === undefined || now === version) return;
       version = now;
       this.#core.journal.refresh();
-      this.#committed();
+      this.#committed(undefined);
     });
   }
 
@@ -466,6 +527,18 @@ export class SqliteStore implements Store {
 
   threads(after: ThreadId | null, limit: number): Promise<readonly Thread[]> {
     return this.#read((core) => core.threads.page(after, limit));
+  }
+
+  thread(principal: Principal, id: ThreadId): Promise<Thread> {
+    return this.#read((core) => core.threads.owned(principal, id));
+  }
+
+  isReady(principal: Principal, thread_id: ThreadId, point: Point): Promise<boolean> {
+    return this.#readTogether((core) => isReady(core, this.#clock.now(), this.#queued, principal, thread_id, point));
+  }
+
+  carriers(afterSeq: number, limit: number): Promise<readonly CarrierRecord[]> {
+    return this.#read((core) => core.carriers.page(afterSeq, limit));
   }
 
   check(): Promise<string[]> {
@@ -541,6 +614,17 @@ export class SqliteStore implements Store {
     }
   }
 
+  /** Nobody is left to end their windows: what is open is worded, and shown, now. */
+  async #flushAll(queue: CommitQueue): Promise<void> {
+    await queue.idle();
+    try {
+      while (await queue.write(CONTROL_LANE, (transaction) => flushSome(this.#core, transaction, FLUSH_SLICE)));
+    } catch (error) {
+      // Whatever is still open is in the store, and the next opening ends it.
+      if (!(error instanceof StoreError)) throw error;
+    }
+  }
+
   /** Asked again, it is answered when the first is done. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -548,6 +632,7 @@ export class SqliteStore implements Store {
   }
 
   async #close(): Promise<void> {
+    if (this.#queue !== undefined) await this.#flushAll(this.#queue);
     await this.#queue?.drain();
     this.#closed = true;
     this.#stopPolling?.();

@@ -1,11 +1,13 @@
 import { isMiss } from "../../domain/errors.js";
 import { overdueCommand } from "../../domain/reducer.js";
 import { rangeOf } from "./blocks.js";
+import { expireCarriers } from "./carrier_operations.js";
 import { plan, write } from "./changes.js";
 import type { Transaction } from "./commit.js";
 import type { Connection, Statement } from "./connection.js";
 import type { Core } from "./core.js";
 import { type DueHint, FIRST_HINT, hasPassed } from "./due.js";
+import { flush } from "./flush.js";
 import { dueAt, type Held } from "./ledger.js";
 
 /** Hints looked at in one transaction, and how many blocks of rows are read for them. */
@@ -51,6 +53,7 @@ export class Sweep {
   /** One transaction's worth, of at most `limit` deliveries. */
   run(core: Core, transaction: Transaction, limit: number, from: DueHint): SweepStep {
     const { at } = transaction;
+    const carriers = expireCarriers(core, transaction);
     const held = this.#expired(core, at, limit);
     const { numbers, spent, after } = this.#due(core, at, from, limit - held.length);
     if (spent.length > 0) {
@@ -58,7 +61,7 @@ export class Sweep {
       // First, since what is let go or put off below may want the same hint again.
       core.due.remove(spent);
     }
-    let acted = 0;
+    let acted = carriers;
     for (const number of [...held, ...numbers]) {
       const one = core.ledger.byNumber(number);
       if (one === undefined) continue;
@@ -70,6 +73,10 @@ export class Sweep {
 
   #act(core: Core, transaction: Transaction, held: Held): boolean {
     const { delivery } = held;
+    if (delivery.open_until !== null && delivery.open_until <= transaction.at && delivery.deadline > transaction.at) {
+      flush(core, transaction, held, "watchdog");
+      return true;
+    }
     const leaseExpired = delivery.lease !== null && core.leases.isExpired(delivery.lease.id, transaction.at);
     const command = overdueCommand(delivery, leaseExpired, transaction.at);
     if (command === null) return false;

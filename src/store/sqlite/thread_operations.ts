@@ -7,9 +7,11 @@ import { closeCommands } from "../../domain/reducer.js";
 import { parseSubject } from "../../domain/subject.js";
 import { crashPoint } from "../../platform/crashpoint.js";
 import type { Stored } from "../contract.js";
+import { closeCarriers } from "./carrier_operations.js";
 import { plan, type Step, write } from "./changes.js";
 import type { Transaction } from "./commit.js";
 import type { Core } from "./core.js";
+import { observedCommand } from "./judgement.js";
 import type { Held } from "./ledger.js";
 
 /** Deliveries looked at in one operation. */
@@ -57,6 +59,7 @@ function setState(core: Core, transaction: Transaction, thread: Thread, state: T
 export function moveOut(core: Core, transaction: Transaction, id: ThreadId, afterNumber: number): number | null {
   const thread = core.threads.get(id);
   if (thread === undefined || thread.state !== "closing") return null;
+  if (closeCarriers(core, transaction, id) > 0) return afterNumber;
   const held = core.threads.live(id, afterNumber, SLICE);
   const steps: Step[] = [];
   for (const one of held) {
@@ -86,21 +89,18 @@ export function observe(
   const subject = parseSubject(subjectText);
   const steps: Step[] = [];
   const withdrawn: Held[] = [];
-  for (const one of core.threads.pendingAbout(id, subject.name)) {
-    if (generationOf(one) > subject.generation) continue;
-    const planned = plan(core, transaction, one, [{ column: "suppress", reason: "observed" }]);
-    if (isMiss(planned)) continue;
+  transaction.wrote = true;
+  core.threads.markObserved(id, subject);
+  for (const one of [...core.threads.pendingAbout(id, subject.name), ...core.threads.pendingBatches(id)]) {
+    const command = observedCommand(core, transaction.at, one);
+    const planned = command === null ? null : plan(core, transaction, one, [command]);
+    if (planned === null || isMiss(planned)) continue;
     steps.push(...planned.steps);
-    withdrawn.push(planned.held);
+    if (planned.held.delivery.state === "SUPPRESSED") withdrawn.push(planned.held);
   }
   const changes = steps.map((step) => step.change);
   const owner = { user_id: thread.user_id, thread_id: id };
   const { name, generation } = subject;
   write(core, transaction, owner, { type: "observation", subject: name, generation, changes }, steps);
-  core.threads.markObserved(id, subject);
   return withdrawn.map((one) => core.ledger.stored(one));
-}
-
-function generationOf(held: Held): number {
-  return parseSubject(held.notification.subject ?? "").generation;
 }

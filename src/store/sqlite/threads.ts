@@ -19,6 +19,7 @@ export class Threads {
   readonly #observed: Statement;
   readonly #observe: Statement;
   readonly #about: Statement;
+  readonly #batched: Statement;
   readonly #live: Statement;
   readonly #open = new Map<ThreadId, Thread>();
 
@@ -37,11 +38,12 @@ export class Threads {
       `INSERT INTO observations (thread_id, subject, generation) VALUES (?, ?, ?)
        ON CONFLICT (thread_id, subject) DO UPDATE SET generation = max(generation, excluded.generation)`,
     );
+    const held = `SELECT ${HELD_COLUMNS} FROM deliveries d JOIN notifications n ON n.number = d.number`;
     this.#about = connection
-      .prepare(
-        `SELECT ${HELD_COLUMNS} FROM deliveries d JOIN notifications n ON n.number = d.number
-         WHERE d.thread_id = ? AND d.subject = ? AND d.state = 'PENDING' ORDER BY d.number`,
-      )
+      .prepare(`${held} WHERE d.thread_id = ? AND d.subject = ? AND d.state = 'PENDING' ORDER BY d.number`)
+      .raw();
+    this.#batched = connection
+      .prepare(`${held} WHERE d.thread_id = ? AND d.state = 'PENDING' AND d.rows > 1 ORDER BY d.number`)
       .raw();
     this.#live = connection
       .prepare(
@@ -114,9 +116,14 @@ export class Threads {
     this.#observe.run(id, name, generation);
   }
 
-  /** What is pending about a subject, of any generation. */
+  /** What is pending about a subject alone, of any generation. */
   pendingAbout(id: ThreadId, name: string): Held[] {
-    return (this.#about.all(id, name) as HeldRow[]).map(heldOf);
+    return (this.#about.all(id, name) as HeldRow[]).map(heldOf).filter(({ delivery }) => delivery.rows === 1);
+  }
+
+  /** What is pending and has several rows, each about something of its own. */
+  pendingBatches(id: ThreadId): Held[] {
+    return (this.#batched.all(id) as HeldRow[]).map(heldOf);
   }
 
   /** What is live in a thread, oldest first. */

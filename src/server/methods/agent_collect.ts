@@ -1,0 +1,19 @@
+import { collectSchema } from "../../agent/carriers.js";
+import { defineMethod } from "../method.js";
+
+export const agentCollect = defineMethod({
+  name: "agent/collect",
+  scope: "agent",
+  summary:
+    "What the agent of a thread is to be told at a delivery point, held under a lease; waits for it if asked to.",
+  params: collectSchema,
+  async run(params, { caller, runtime, bytesMax, gone }) {
+    const letGo = params.wait_ms > 0 ? runtime.waits.hold(caller.user_id) : undefined;
+    try {
+      const { carriers } = caller.as(undefined);
+      return { carrier: await carriers.collect(params, { signal: gone, bytes_max: bytesMax }) };
+    } finally {
+      letGo?.();
+    }
+  },
+});

@@ -1,0 +1,17 @@
+import { z } from "zod";
+import { LIMITS } from "../../domain/limits.js";
+import { wordSchema } from "../../domain/parse.js";
+import { defineMethod } from "../method.js";
+
+const word = wordSchema(LIMITS.idChars);
+
+export const threadStart = defineMethod({
+  name: "thread/start",
+  scope: "agent",
+  summary: "Opens a conversation and gives it an id; only admin's token may choose one.",
+  params: z.strictObject({ user_id: word.optional(), thread_id: word.optional() }),
+  run({ user_id, thread_id }, { caller }) {
+    const thread = { user_id: caller.userOr(user_id), ...(thread_id === undefined ? {} : { thread_id }) };
+    return caller.as(undefined).startThread(thread);
+  },
+});

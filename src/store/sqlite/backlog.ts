@@ -1,0 +1,112 @@
+import { isSystemChannel } from "../../domain/axes.js";
+import type { SubscriberId, UserId } from "../../domain/ids.js";
+import type { Delivery, Notification } from "../../domain/notification.js";
+import type { Priority } from "../../domain/priority.js";
+import type { Connection, Statement } from "./connection.js";
+
+/** Where an item waits for an agent: its thread, or the user's own without one. */
+const PLACE = "(CASE WHEN effective < 'user/' THEN thread_id ELSE '' END)";
+/** The user's own items, which any of their threads may take. */
+export const ANY_THREAD = "";
+
+const TRACKED_MAX = 8_192;
+
+/**
+ * How much waits for agents, by place and by source. Counted once when it is first asked for, and then kept; whatever is
+ * not asked for costs nothing.
+ */
+export class Backlog {
+  readonly #inPlace: Statement;
+  readonly #ofSource: Statement;
+  readonly #oldestInPlace: Statement;
+  readonly #oldestOfSource: Statement;
+  readonly #ofSubscriber: Statement;
+  readonly #counts = new Map<string, number>();
+
+  constructor(connection: Connection) {
+    this.#ofSubscriber = connection
+      .prepare(
+        `SELECT d.number FROM deliveries d JOIN notifications n ON n.number = d.number
+         WHERE d.user_id = ? AND ${PLACE.replaceAll("effective", "d.effective").replaceAll("thread_id", "d.thread_id")} = ?
+           AND d.state = 'PENDING' AND n.subscriber_id = ? LIMIT 1`,
+      )
+      .pluck();
+    this.#inPlace = connection
+      .prepare(`SELECT count(*) FROM deliveries WHERE user_id = ? AND ${PLACE} = ? AND state = 'PENDING'`)
+      .pluck();
+    this.#ofSource = connection
+      .prepare("SELECT count(*) FROM deliveries WHERE user_id = ? AND source = ? AND state = 'PENDING'")
+      .pluck();
+    this.#oldestInPlace = connection
+      .prepare(
+        `SELECT number FROM deliveries WHERE user_id = ? AND ${PLACE} = ? AND priority = ? AND state = 'PENDING'
+         ORDER BY number LIMIT ?`,
+      )
+      .pluck();
+    this.#oldestOfSource = connection
+      .prepare(
+        `SELECT number FROM deliveries WHERE user_id = ? AND source = ? AND priority = ? AND state = 'PENDING'
+         ORDER BY number LIMIT ?`,
+      )
+      .pluck();
+  }
+
+  /** The pending one of a subscriber in a place, if there is one. Looks through the place. */
+  ofSubscriber(user_id: UserId, place: string, subscriber_id: SubscriberId): number | undefined {
+    return this.#ofSubscriber.get(user_id, place, subscriber_id) as number | undefined;
+  }
+
+  inPlace(user_id: UserId, place: string): number {
+    return this.#count(placeKey(user_id, place), () => this.#inPlace.get(user_id, place) as number);
+  }
+
+  ofSource(user_id: UserId, source: string): number {
+    return this.#count(sourceKey(user_id, source), () => this.#ofSource.get(user_id, source) as number);
+  }
+
+  oldestInPlace(user_id: UserId, place: string, priority: Priority, limit: number): number[] {
+    return this.#oldestInPlace.all(user_id, place, priority, limit) as number[];
+  }
+
+  oldestOfSource(user_id: UserId, source: string, priority: Priority, limit: number): number[] {
+    return this.#oldestOfSource.all(user_id, source, priority, limit) as number[];
+  }
+
+  #count(key: string, read: () => number): number {
+    const known = this.#counts.get(key);
+    if (known !== undefined) return known;
+    if (this.#counts.size >= TRACKED_MAX) this.#counts.clear();
+    const count = read();
+    this.#counts.set(key, count);
+    return count;
+  }
+
+  /** A row was written: from `was` (undefined: it is new) to `next` (undefined: it is gone). */
+  changed({ source }: Notification, was: Delivery | undefined, next: Delivery | undefined): void {
+    this.#move(source, was, -1);
+    this.#move(source, next, 1);
+  }
+
+  #move(source: string, delivery: Delivery | undefined, by: 1 | -1): void {
+    if (delivery === undefined || delivery.state !== "PENDING" || this.#counts.size === 0) return;
+    this.#add(placeKey(delivery.user_id, placeOf(delivery)), by);
+    if (!isSystemChannel(delivery.channel)) this.#add(sourceKey(delivery.user_id, source), by);
+  }
+
+  #add(key: string, by: number): void {
+    const count = this.#counts.get(key);
+    if (count !== undefined) this.#counts.set(key, count + by);
+  }
+}
+
+export function placeOf({ effective, thread_id }: Delivery): string {
+  return effective.address === "session" && thread_id !== null ? thread_id : ANY_THREAD;
+}
+
+function placeKey(user_id: UserId, place: string): string {
+  return `t\n${user_id}\n${place}`;
+}
+
+function sourceKey(user_id: UserId, source: string): string {
+  return `s\n${user_id}\n${source}`;
+}

@@ -1,0 +1,116 @@
+/** What of a notification is to be told now, and what the switches and the agent's own eyes hold back; and in which words. */
+import { isSystemChannel } from "../../domain/axes.js";
+import type { Event } from "../../domain/event.js";
+import { DIRECT_SUBSCRIBER, OVERFLOW_SUBSCRIBER, type ThreadId } from "../../domain/ids.js";
+import type { Notification } from "../../domain/notification.js";
+import type { Command } from "../../domain/reducer.js";
+import { mostSevere } from "../../domain/severity.js";
+import type { Row } from "../contract.js";
+import type { Core } from "./core.js";
+import type { Held } from "./ledger.js";
+import type { RowRecord } from "./rows.js";
+
+/** The rows of a notification with their events. */
+export function rowsOf(core: Core, held: Held): { record: RowRecord; event: Event }[] {
+  const first = () => core.journal.ofEvent(held.notification.event_id)?.event.timestamp ?? "";
+  return core.rows.of(held, first).flatMap((record) => {
+    const entry = core.journal.ofEvent(record.event_id);
+    return entry === undefined ? [] : [{ record, event: entry.event }];
+  });
+}
+
+export function asRow({ record, event }: { record: RowRecord; event: Event }): Row {
+  return { event, count: record.count, since: record.since };
+}
+
+/** What is held back of a notification now, and what is to be told. */
+interface Judgement {
+  readonly told: readonly Row[];
+  /** The rules that hold back the others, each once. */
+  readonly rules: readonly string[];
+  readonly observed: boolean;
+  readonly held: number;
+}
+
+function judgementOf(core: Core, held: Held): Judgement {
+  const { notification, delivery } = held;
+  const disabled = core.settings.of(delivery.user_id).disabled_subscribers;
+  const mutes = core.editor.holdsAny(disabled);
+  const told: Row[] = [];
+  const rules = new Set<string>();
+  let observed = false;
+  let kept = 0;
+  for (const one of rowsOf(core, held)) {
+    const { event } = one;
+    const seen = isObserved(core, notification, event, delivery.thread_id);
+    const rule = seen
+      ? `the agent has seen ${event.subject} by itself`
+      : mutes
+        ? core.editor.held(event, notification.subscriber_id, delivery.priority, disabled)
+        : undefined;
+    if (rule === undefined) {
+      told.push(asRow(one));
+      continue;
+    }
+    kept += 1;
+    observed ||= seen;
+    rules.add(rule);
+  }
+  return { told, rules: [...rules], observed, held: kept };
+}
+
+/** Only the agent's own observation keeps something from the agent; what is for the user is shown. */
+export function isObserved(
+  core: Core,
+  { axes }: Pick<Notification, "axes">,
+  { subject }: Event,
+  thread_id: ThreadId | null,
+): boolean {
+  if (subject === null || thread_id === null) return false;
+  const forAgent = axes.target === "agent" || axes.handler === "agent";
+  return forAgent && core.threads.hasObserved(thread_id, subject);
+}
+
+const RULES_SHOWN = 5;
+
+/** Closes the batch and words it of what is to be told now; with nothing left to tell it is suppressed. */
+export function flushCommand(core: Core, at: number, held: Held): Command {
+  return commandFor(core, at, held, judgementOf(core, held));
+}
+
+/** What must be done before it is told, if anything of it is held back now; null if all of it is to be told as it stands. */
+export function judgeCommand(core: Core, at: number, held: Held): Command | null {
+  const { disabled_subscribers } = core.settings.of(held.delivery.user_id);
+  if (!core.editor.holdsAny(disabled_subscribers)) return null;
+  const judgement = judgementOf(core, held);
+  return judgement.held === 0 ? null : commandFor(core, at, held, judgement);
+}
+
+/** Withdraws what the agent has seen by itself; null if nothing is to be withdrawn now. */
+export function observedCommand(core: Core, at: number, held: Held): Command | null {
+  const { notification, delivery } = held;
+  if (isSystemChannel(delivery.channel) || (delivery.rows === 1 && notification.subject === null)) return null;
+  const judgement = judgementOf(core, held);
+  // An open one leaves them out when it is closed.
+  if (!judgement.observed || (judgement.told.length > 0 && delivery.open_until !== null)) return null;
+  return commandFor(core, at, held, judgement);
+}
+
+function commandFor(core: Core, at: number, { notification }: Held, judgement: Judgement): Command {
+  const { told, rules, held } = judgement;
+  const shown = rules.slice(0, RULES_SHOWN).join("; ");
+  if (told.length === 0 && held > 0)
+    return { column: "suppress", reason: judgement.observed ? "observed" : "muted", note: shown };
+  const note = held === 0 ? {} : { note: `${held} of ${told.length + held} rows held back: ${shown}` };
+  const { content, severity, degraded } = notification;
+  // A text that its sender has given, or whose events are gone, is what it is.
+  const given = told.length === 0 || isGiven(notification);
+  const words = given ? { content, degraded } : core.editor.words(notification.subscriber_id, told, at);
+  const worst = given ? severity : mostSevere(told.map(({ event }) => event.severity));
+  return { column: "flush", words: { content: words.content, degraded: words.degraded, severity: worst }, ...note };
+}
+
+/** In words of its own, which nobody can say anew. */
+export function isGiven({ subscriber_id, redrive_of }: Notification): boolean {
+  return subscriber_id === DIRECT_SUBSCRIBER || subscriber_id === OVERFLOW_SUBSCRIBER || redrive_of !== null;
+}

@@ -1,0 +1,34 @@
+import type { UserId } from "../../domain/ids.js";
+
+const MINUTE_MS = 60_000;
+const KEPT_MAX = 4_096;
+
+/** How many critical notifications each source has made lately, for each user. Not kept over a restart. */
+export class CriticalQuota {
+  readonly #perMinute: number;
+  readonly #minutes = new Map<string, { readonly since: number; count: number }>();
+
+  constructor(perMinute: number) {
+    this.#perMinute = perMinute;
+  }
+
+  /** Counts one; answers whether it may be critical. */
+  take(user_id: UserId, source: string, at: number): boolean {
+    const key = `${user_id}\n${source}`;
+    const minute = this.#minutes.get(key);
+    if (minute === undefined || minute.since + MINUTE_MS <= at) {
+      this.#makeRoom(at);
+      this.#minutes.set(key, { since: at, count: 1 });
+      return this.#perMinute > 0;
+    }
+    minute.count += 1;
+    return minute.count <= this.#perMinute;
+  }
+
+  #makeRoom(at: number): void {
+    if (this.#minutes.size < KEPT_MAX) return;
+    for (const [key, { since }] of this.#minutes) if (since + MINUTE_MS <= at) this.#minutes.delete(key);
+    // A storm of sources: the oldest are forgotten, and may be critical anew.
+    while (this.#minutes.size >= KEPT_MAX) this.#minutes.delete(this.#minutes.keys().next().value ?? "");
+  }
+}
