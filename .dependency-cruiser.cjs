@@ -47,9 +47,20 @@ module.exports = {
     },
     {
       name: "no-dev-dependency",
+      comment: "What is only for development is not imported; an optional peer is for both.",
       severity: "error",
       from: { path: "^src/", pathNot: "\\.(test|suite)\\.ts$" },
-      to: { dependencyTypes: ["npm-dev"] },
+      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["npm-peer"] },
+    },
+    {
+      name: "sdks-are-optional",
+      comment: "A provider's package is loaded when it is used: types aside, by import() in open.ts alone.",
+      severity: "error",
+      from: { path: "^src/", pathNot: "\\.(test|suite)\\.ts$" },
+      to: {
+        path: "node_modules/(openai|@anthropic-ai)/",
+        dependencyTypesNot: ["type-only", "dynamic-import"],
+      },
     },
   ],
   options: {

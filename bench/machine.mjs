@@ -23,7 +23,7 @@ export function machineFacts(folder) {
 }
 
 function peers() {
-  return ["plainjob", "pg-boss", "fastify"].flatMap((name) => {
+  return ["plainjob", "pg-boss", "fastify", "gpt-tokenizer"].flatMap((name) => {
     const version = installedVersion(name);
     return version === undefined ? [] : [`${name} ${version}`];
   });

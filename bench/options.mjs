@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-export const SECTIONS = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+export const SECTIONS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m"];
 
 const HELP = `npm run bench -- [options]
 
@@ -14,15 +14,19 @@ const HELP = `npm run bench -- [options]
                    g  emit to WebSocket frame at 1,000 a second, beside a bare ws server
                    h  fan-out to 1,000 WebSocket clients, beside a bare ws broadcast
                    i  the server: boot to ready, memory idle and for each idle client
+                   j  matching among 10 and among 10,000 subscribers
+                   k  match, dedup, batch and render beside the journal write, and beside plainjob's add
+                   l  a burst of 100,000 events beside a source of one a second: its delay, memory, the account
+                   m  tokens of the built-in batches beside the same data as JSON
   --runs N       Runs, each with every contender once (default 5); the median counts.
   --quick        Small counts and one run: shows that it works, says nothing about speed.
   --json FILE    Also write every number to FILE.
   --write-docs   Also put the results into docs/BENCHMARKS.md, between its markers.
-  --profile DIR  Also write CPU profiles of the server's process in f to h into DIR. The numbers mean less then.
+  --profile DIR  Also write CPU profiles of the server's process in f to h and l into DIR. The numbers mean less then.
   --help         This.
 
 Needs about 4 GB of disk in the temporary folder for d and e, 1,100 open files in one process for h and i, and about
-twenty minutes for everything.
+thirty minutes for everything.
 `;
 
 /** What a full and a quick run do. Counts are operations that are timed; `warmup` ones come before them. */
@@ -45,6 +49,11 @@ const SIZES = {
     fanOut: { clients: 1_000, warmup: 100, rounds: 6, events: 100 },
     bootStore: 100_000,
     idleClients: 1_000,
+    matching: { few: 10, many: 10_000, rounds: 10, calls: 100_000 },
+    pipeline: { warmup: 6_400, events: 38_400 },
+    plainjobAdd: { warmup: 3_000, events: 20_000 },
+    plainjobAddFlushed: { warmup: 200, events: 3_000 },
+    burst: { events: 100_000 },
   },
   quick: {
     warmup: 640,
@@ -64,6 +73,11 @@ const SIZES = {
     fanOut: { clients: 1_000, warmup: 20, rounds: 2, events: 40 },
     bootStore: 10_000,
     idleClients: 1_000,
+    matching: { few: 10, many: 1_000, rounds: 2, calls: 10_000 },
+    pipeline: { warmup: 640, events: 3_200 },
+    plainjobAdd: { warmup: 300, events: 1_500 },
+    plainjobAddFlushed: { warmup: 20, events: 200 },
+    burst: { events: 20_000 },
   },
 };
 

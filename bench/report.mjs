@@ -1,5 +1,6 @@
 /** From what was measured to the tables that are printed and kept in docs/BENCHMARKS.md. */
 import { readFileSync, writeFileSync } from "node:fs";
+import { pipelineRatios, pipelineRows } from "./pipeline_report.mjs";
 import { mebibytes, micros, millis, pairedRatio, perSecond, range } from "./rows.mjs";
 import { serverRatios, serverRows } from "./server_report.mjs";
 import { median } from "./statistics.mjs";
@@ -70,7 +71,7 @@ function measuredRows(results) {
       `before: ${memory("unopened")}, after ${sizes.memoryEmits} emits: ${memory("afterEmits")}, after 100 lists: ${memory("afterLists")}`,
     ]);
   }
-  return [...rows, ...serverRows(results)];
+  return [...rows, ...serverRows(results), ...pipelineRows(results)];
 }
 
 function ratioRows(results) {
@@ -120,6 +121,7 @@ function ratioRows(results) {
     );
   }
   serverRatios(results, add);
+  pipelineRatios(results, add);
   return rows;
 }
 
@@ -141,15 +143,33 @@ export function report(results) {
 }
 
 const DOCS = new URL("../docs/BENCHMARKS.md", import.meta.url);
-const BEGIN = "<!-- results: written by `npm run bench -- --write-docs`; do not edit -->";
-const END = "<!-- end of results -->";
+/** What a run has measured of a group is put between the markers of that group; the other group's stays. */
+const GROUPS = [
+  {
+    sections: "a to i",
+    results: ["throughput", "history", "comparison", "opening", "http", "latency", "fanOut", "boot"],
+  },
+  { sections: "j to m", results: ["matching", "pipeline", "burst", "tokens"] },
+];
 
-export function writeDocs(text) {
-  const page = readFileSync(DOCS, "utf8");
-  const begin = page.indexOf(BEGIN);
-  const end = page.indexOf(END);
-  if (begin < 0 || end < begin) throw new Error("docs/BENCHMARKS.md has lost the markers around its results");
-  writeFileSync(DOCS, `${page.slice(0, begin)}${BEGIN}\n\n${text}\n\n${page.slice(end)}`);
+export function writeDocs(results) {
+  let page = readFileSync(DOCS, "utf8");
+  for (const group of GROUPS) {
+    if (group.results.every((name) => results[name] === undefined)) continue;
+    const others = GROUPS.filter((other) => other !== group).flatMap((other) => other.results);
+    const own = Object.fromEntries(Object.entries(results).filter(([name]) => !others.includes(name)));
+    page = replaced(page, group.sections, report(own));
+  }
+  writeFileSync(DOCS, page);
+}
+
+function replaced(page, sections, text) {
+  const opening = `<!-- results of ${sections}: written by \`npm run bench -- --write-docs\`; do not edit -->`;
+  const begin = page.indexOf(opening);
+  const end = page.indexOf(`<!-- end of results of ${sections} -->`);
+  if (begin < 0 || end < begin)
+    throw new Error(`docs/BENCHMARKS.md has lost the markers around the results of ${sections}`);
+  return `${page.slice(0, begin)}${opening}\n\n${text}\n\n${page.slice(end)}`;
 }
 
 function table(head, rows) {

@@ -25,3 +25,11 @@ export function micros(ms) {
 export function mebibytes(value) {
   return `${value.toFixed(0)} MiB`;
 }
+
+export function fine(ms) {
+  return `${ms.toFixed(2)} ms`;
+}
+
+export function percent(part) {
+  return `${Math.round(part * 100)}%`;
+}

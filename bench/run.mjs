@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { machineFacts } from "./machine.mjs";
 import { readOptions } from "./options.mjs";
 import { installPeers } from "./peers.mjs";
+import { burstAndQuiet, matchingCost, pipelineCost, tokenCounts } from "./pipeline_sections.mjs";
 import { report, writeDocs } from "./report.mjs";
 import { buildHistory, openingAndMemory, sizeComparison, throughput } from "./sections.mjs";
 import { bootAndMemory, emitsOverHttp, emitsToFrames, fanOut } from "./server_sections.mjs";
@@ -32,6 +33,10 @@ async function measure(options) {
     if (sections.has("g")) results.latency = await emitsToFrames(workspace, options, say);
     if (sections.has("h")) results.fanOut = await fanOut(workspace, options, say);
     if (sections.has("i")) results.boot = await bootAndMemory(workspace, options, say);
+    if (sections.has("j")) results.matching = await matchingCost(workspace, options, say);
+    if (sections.has("k")) results.pipeline = await pipelineCost(workspace, options, say);
+    if (sections.has("l")) results.burst = await burstAndQuiet(workspace, options, say);
+    if (sections.has("m")) results.tokens = await tokenCounts(workspace, say);
     return results;
   } finally {
     await workspace.close();
@@ -41,12 +46,12 @@ async function measure(options) {
 try {
   const options = readOptions(process.argv.slice(2));
   if (options !== undefined) {
-    if (options.sections.has("c") || options.sections.has("f")) installPeers(say);
+    if (["c", "f", "k", "m"].some((name) => options.sections.has(name))) installPeers(say);
     const results = await measure(options);
     const text = report(results);
     process.stdout.write(`\n${text}\n`);
     if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);
-    if (options.writeDocs) writeDocs(text);
+    if (options.writeDocs) writeDocs(results);
   }
 } catch (error) {
   process.stderr.write(`bench: ${error instanceof Error ? error.message : error}\n`);

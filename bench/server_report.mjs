@@ -1,5 +1,5 @@
 /** The rows of sections f to i. */
-import { mebibytes, micros, millis, pairedRatio, perSecond, range } from "./rows.mjs";
+import { fine, mebibytes, micros, millis, pairedRatio, percent, perSecond, range } from "./rows.mjs";
 import { median } from "./statistics.mjs";
 
 const FAN_OUT_TO_BARE_MIN = 0.8;
@@ -123,14 +123,6 @@ export function serverRatios({ http, latency, fanOut, boot }, add) {
   }
 }
 
-function fine(ms) {
-  return `${ms.toFixed(2)} ms`;
-}
-
 function kibibytes(value) {
   return `${value.toFixed(1)} KiB`;
-}
-
-function percent(part) {
-  return `${Math.round(part * 100)}%`;
 }

@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { platform } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
+import { percent } from "./rows.mjs";
 import { rotated } from "./statistics.mjs";
 import { openWebSocket } from "./wire.mjs";
 import { CALLERS, eventOf } from "./workload.mjs";
@@ -187,7 +188,7 @@ export async function bootAndMemory(workspace, { runs, sizes }, say) {
   });
 }
 
-function residentKiB(pid) {
+export function residentKiB(pid) {
   if (platform() !== "linux") return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)]));
   const [, kib] = /^VmRSS:\s+([0-9]+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
   return Number(kib);
@@ -204,7 +205,7 @@ function workMs(pid) {
 }
 
 /** Name to what each run measured. */
-async function interleaved(contenders, runs, tell) {
+export async function interleaved(contenders, runs, tell) {
   const measured = Object.fromEntries(contenders.map(([name]) => [name, []]));
   for (let run = 0; run < runs; run += 1)
     for (const [name, contender] of rotated(contenders, run)) {
@@ -216,7 +217,7 @@ async function interleaved(contenders, runs, tell) {
 }
 
 /** A `tidings serve` for as long as `use` takes, on a folder of its own unless it is given one. */
-async function withTidings(workspace, { data, profile }, use) {
+export async function withTidings(workspace, { data, profile }, use) {
   const folder = data ?? workspace.newFolder("served");
   try {
     return await withBare(workspace, "tidingsServe", { data: folder, profile }, use);
@@ -235,19 +236,21 @@ async function withBare(workspace, contender, options, use) {
 }
 
 /** How far the journal of a server has come. */
-async function lastSeq({ url, adminToken }) {
+async function lastSeq(server) {
+  return (await asAdmin(server, "runtime/status", {})).last_seq;
+}
+
+export async function asAdmin({ url, adminToken }, method, params) {
   const response = await fetch(`${url}/rpc`, {
     method: "POST",
     headers: { authorization: `Bearer ${adminToken}` },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "runtime/status", params: {} }),
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
   });
-  return (await response.json()).result.last_seq;
+  const { result, error } = await response.json();
+  if (error !== undefined) throw new Error(`${method}: ${error.message}`);
+  return result;
 }
 
 function mustBe(what, value, wanted) {
   if (value !== wanted) throw new Error(`${what}: ${value}, not ${wanted}`);
-}
-
-function percent(part) {
-  return `${Math.round(part * 100)}%`;
 }

@@ -1,5 +1,12 @@
 /** What every contender is fed: the same event, by the same 64 callers. */
+import { randomInt } from "node:crypto";
+
 export const CALLERS = 64;
+
+/** Two processes never send the same call: the same one again within seconds is counted, and not told anew. */
+const OF_THIS_PROCESS = randomInt(36 ** 4)
+  .toString(36)
+  .padStart(4, "0");
 
 /** S4's example of a failed tool call; only the call's id changes, and never its length. */
 export function payloadOf(index) {
@@ -8,7 +15,7 @@ export function payloadOf(index) {
     error_type: "timeout",
     error_message: "Operation timed out after 5000ms",
     retry_count: 2,
-    call_id: `tc_${index.toString(36).padStart(6, "0")}`,
+    call_id: `tc_${OF_THIS_PROCESS}${index.toString(36).padStart(6, "0")}`,
   };
 }
 
@@ -24,6 +31,19 @@ export function eventOf(index, users) {
     severity: "error",
     user_id: userOf(index, users),
     payload: payloadOf(index),
+  };
+}
+
+/** A failure like no other, of a thread: the built-in subscriber `tool_failure` tells its agent ten at a time. */
+export function failureOf(index) {
+  const { tool_name, ...payload } = payloadOf(index);
+  return {
+    type: "tool.call.failure",
+    source: "executor",
+    severity: "error",
+    user_id: userOf(0, 1),
+    thread_id: "thread-1",
+    payload: { tool_name: `${tool_name}_${index.toString(36).padStart(6, "0")}`, ...payload },
   };
 }
 
@@ -46,4 +66,15 @@ export async function rate(total, run) {
   const started = performance.now();
   await run();
   return (total * 1_000) / (performance.now() - started);
+}
+
+/** CPU microseconds for each of `total`, of all threads of this process and of the kernel for it; and how many a second. */
+export async function work(total, run) {
+  globalThis.gc();
+  const cpu = process.cpuUsage();
+  const started = performance.now();
+  await run();
+  const ms = performance.now() - started;
+  const { user, system } = process.cpuUsage(cpu);
+  return { micros: (user + system) / total, perSecond: (total * 1_000) / ms };
 }

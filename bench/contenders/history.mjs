@@ -57,6 +57,9 @@ async function acknowledge(tidings, id, action) {
 const OPERATIONS = 640;
 const LISTS = 50;
 
+/** Events that were emitted in this process: no two are the same. */
+let emitted = 0;
+
 /**
  * The same operations on the small and on the large store, in turn. Each round opens them anew, so that no cache of
  * ours is warm; the small one is a fresh copy each time, since it would not stay small. The first round is a warm-up.
@@ -85,8 +88,9 @@ async function measure(data, total, settled) {
   times.list10 = await lists(tidings, 10);
   times.list100 = await lists(tidings, 100);
   const recent = [];
-  times.emit = await each(OPERATIONS, async (index) => {
-    const answer = await tidings.emit(eventOf(index, USERS));
+  times.emit = await each(OPERATIONS, async () => {
+    emitted += 1;
+    const answer = await tidings.emit(eventOf(emitted, USERS));
     recent.push(answer.matches[0].notification.id);
   });
   times.ackRecent = await each(OPERATIONS, (index) => acknowledge(tidings, recent[index], "rendered"));

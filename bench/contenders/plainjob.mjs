@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { better, defineQueue, defineWorker, JobStatus } from "plainjob";
-import { payloadOf, rate } from "../workload.mjs";
+import { failureOf, payloadOf, rate, work } from "../workload.mjs";
 
 const TYPE = "tool_failure";
 const ignore = () => {};
@@ -54,6 +54,22 @@ export async function plainjobWorker({ folder, warmup, jobs }) {
     const perSecond = await rate(jobs, () => process(jobs));
     assertDone(queue, warmup + jobs);
     return perSecond;
+  } finally {
+    queue.close();
+  }
+}
+
+/** `add` alone: one row a job, and a commit each. */
+export async function plainjobAdd({ folder, warmup, events, synchronous }) {
+  const connection = new Database(join(folder, "plainjob.db"));
+  const queue = defineQueue({ connection: better(connection), logger });
+  if (synchronous !== undefined) connection.pragma(`synchronous = ${synchronous}`);
+  const add = (from, to) => {
+    for (let index = from; index < to; index += 1) queue.add(TYPE, failureOf(index).payload);
+  };
+  try {
+    add(0, warmup);
+    return await work(events, () => add(warmup, warmup + events));
   } finally {
     queue.close();
   }

@@ -23,6 +23,18 @@ const MODULES = {
   postEvents: "./clients.mjs",
   emitToFrame: "./clients.mjs",
   audience: "./clients.mjs",
+  matching: "./matching.mjs",
+  journalWrite: "./pipeline.mjs",
+  matchAlone: "./pipeline.mjs",
+  renderAlone: "./pipeline.mjs",
+  pipelineWrite: "./pipeline.mjs",
+  pipelineEmit: "./pipeline.mjs",
+  pipelineEmitMany: "./pipeline.mjs",
+  plainjobAdd: "./plainjob.mjs",
+  burst: "./burst.mjs",
+  quietSource: "./burst.mjs",
+  accountFor: "./burst.mjs",
+  tokens: "./tokens.mjs",
 };
 
 process.once("message", async ({ contender, options }) => {

@@ -7,7 +7,7 @@ export async function durableEmit({ folder, users, warmup, emits }) {
   try {
     const emit = (index) => tidings.emit(eventOf(index, users));
     await callers(warmup, emit);
-    return await rate(emits, () => callers(emits, emit));
+    return await rate(emits, () => callers(emits, (index) => emit(warmup + index)));
   } finally {
     await tidings.close();
   }
@@ -24,7 +24,7 @@ export async function fullCycle({ folder, users, warmup, cycles }) {
       if (after.state !== "DELIVERED") throw new Error(`a cycle ended with ${JSON.stringify(after)}`);
     };
     await callers(warmup, cycle);
-    return await rate(cycles, () => callers(cycles, cycle));
+    return await rate(cycles, () => callers(cycles, (index) => cycle(warmup + index)));
   } finally {
     await tidings.close();
   }

@@ -2,13 +2,15 @@ import { mustNarrate } from "../domain/axes.js";
 import type { CarrierState } from "../domain/carrier.js";
 import type { Miss } from "../domain/errors.js";
 import { isMiss } from "../domain/errors.js";
-import type { CarrierId, LeaseId, NotificationId, SubscriberId, ThreadId } from "../domain/ids.js";
+import type { CarrierId, EventId, LeaseId, NotificationId, SubscriberId, ThreadId } from "../domain/ids.js";
 import type { Point } from "../domain/points.js";
 import type { InjectionPoint, Priority } from "../domain/priority.js";
 import type { Severity } from "../domain/severity.js";
 import { isoTime } from "../domain/time.js";
 import type { State } from "../domain/transitions.js";
+import { newNonce } from "../platform/secret.js";
 import type { CarrierOutcome, Collected, Lease, Stored } from "../store/contract.js";
+import { type Budget, composeBlock } from "./block/block.js";
 
 /** A notification as an agent is told it. */
 export interface CarriedView {
@@ -28,6 +30,8 @@ export interface CarriedView {
   /** A granted instruction; the content is none. */
   directive: string | null;
   created_at: string;
+  /** The events behind it. Two notifications may be about the same one. */
+  event_ids: EventId[];
 }
 
 export interface LeaseView {
@@ -68,9 +72,11 @@ export class Carrier {
   readonly notifications: readonly CarriedView[];
   /** How many more the delivery point would take, beyond the limit; capped. */
   readonly more: number;
+  /** All of it as text for the next model call: what comes from outside stands in a fence that it cannot close. */
+  readonly block: string;
   readonly #carriers: CarriersById;
 
-  constructor(carriers: CarriersById, { id, thread_id, point, state, lease, items, more }: Collected) {
+  constructor(carriers: CarriersById, { id, thread_id, point, state, lease, items, more }: Collected, now: number) {
     this.#carriers = carriers;
     this.id = id;
     this.thread_id = thread_id;
@@ -79,6 +85,7 @@ export class Carrier {
     this.lease = lease === null ? null : leaseView(lease);
     this.notifications = items.map(carriedView);
     this.more = more;
+    this.block = blockOf(this.notifications, now);
   }
 
   /** Holds it longer. */
@@ -107,6 +114,13 @@ export class Carrier {
   }
 }
 
+/** What was collected is told whole, whatever its length: how much that may be was said when it was collected. */
+const WHOLE: Budget = { items: Infinity, tokens: Infinity, lines: 0 };
+
+function blockOf(items: readonly CarriedView[], now: number): string {
+  return composeBlock({ items, more: 0, awareness: null, budget: WHOLE, nonce: newNonce(), now }).text;
+}
+
 export function leaseView({ id, owner, expires_at }: Lease): LeaseView {
   return { id, owner, expires_at: isoTime(expires_at) };
 }
@@ -120,7 +134,7 @@ export function endView({ id, state, items }: CarrierOutcome): CarrierEndView {
   return { carrier_id: id, state, notifications };
 }
 
-function carriedView({ notification, delivery }: Stored): CarriedView {
+function carriedView({ notification, delivery, event_ids }: Stored): CarriedView {
   return {
     id: notification.id,
     revision: delivery.revision,
@@ -135,5 +149,6 @@ function carriedView({ notification, delivery }: Stored): CarriedView {
     degraded: notification.degraded,
     directive: notification.directive,
     created_at: isoTime(notification.created_at),
+    event_ids: [...event_ids],
   };
 }

@@ -11,7 +11,10 @@ import { Carrier, type CarrierEndView, endView, type LeaseView, leaseView, type 
 import { collectWithin } from "./wait.js";
 
 export interface CollectOptions {
-  /** Who collects, for `explain`; while one holds an open carrier of a thread, another is refused. Default `agent`. */
+  /**
+   * Who collects, for `explain`; while one holds an open carrier of a thread, another is refused. Give each agent a name of
+   * its own: those of one name are one. Default `agent`.
+   */
   owner?: string | undefined;
   lease_ms?: number | undefined;
   /** How many notifications at most; default 10. */
@@ -76,7 +79,7 @@ export class Carriers {
     };
     const waiting = { wait_ms, gone: more.signal, ended: this.#ended };
     const collected = await collectWithin(this.#store, this.#principal, request, waiting);
-    return collected === null ? null : new Carrier(this, collected);
+    return collected === null ? null : new Carrier(this, collected, this.#store.now());
   }
 
   async renew(carrier_id: string, lease_ms: number = this.#policy.leaseMs): Promise<LeaseView | Miss> {

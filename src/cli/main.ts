@@ -96,6 +96,8 @@ async function main(line: readonly string[]): Promise<void> {
     if (error.code !== "EPIPE") throw error;
     process.exit(EXIT.ok);
   });
+  // A remark that nobody can read any more is no reason to end what is remarked upon, least of all a server.
+  process.stderr.on("error", () => {});
   const end = line.indexOf("--");
   const output = new Output((end === -1 ? line : line.slice(0, end)).includes("--json"));
   try {

@@ -1,10 +1,11 @@
 /** `tidings.toml`: what the operator has set. Unknown keys are errors; what is not said is on. */
-import { parse, TomlError } from "smol-toml";
 import { z } from "zod";
 import { TidingsError } from "../domain/errors.js";
 import { didYouMean } from "../domain/nearest.js";
 import { KeyLocator, type KeyPath } from "./locate.js";
+import { keyProblems, type PlacedProblem, placedLine, shown } from "./problems.js";
 import { mergeRepeatedTables } from "./repeated_tables.js";
+import { parseToml } from "./toml.js";
 
 /** Of one source: `mcp`, with its names: `disconnected`. */
 export interface SourceSwitches {
@@ -33,52 +34,88 @@ export const EMPTY_CONFIG: Config = {
   tools: new Map(),
 };
 
-/** What is wrong with the file, and where. */
+/** Everything that is wrong with the file, and where. */
 export class ConfigError extends TidingsError {
   readonly file: string;
-  readonly line: number;
-  readonly key: string;
-  readonly reason: string;
+  readonly problems: readonly PlacedProblem[];
 
-  constructor(file: string, line: number, key: string, reason: string) {
-    super("invalid_input", `${file}:${line}: ${key === "" ? "" : `${key} `}${reason}`);
+  constructor(file: string, problems: readonly PlacedProblem[]) {
+    super("invalid_input", problems.map((problem) => placedLine(file, problem)).join("; "));
     this.name = "ConfigError";
     this.file = file;
-    this.line = line;
-    this.key = key;
-    this.reason = reason;
+    this.problems = problems;
   }
 }
 
 const NAME = /^[A-Za-z0-9_-]+$/;
-const KIND = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+$/;
+const NAMES = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/;
+/** How a switch for a whole source might be called. There is one such word, so that none is taken for a kind's name. */
+const NEAR_ENABLE: ReadonlySet<string> = new Set(["enabled", "disable", "disabled"]);
 
-const switchesSchema = z.record(z.string(), z.boolean());
+type Refuse = (path: readonly string[], message: string) => void;
+
+/** Names of kinds, and whether they are on. */
+function checkNames(table: unknown, path: readonly string[], refuse: Refuse, refusal: (name: string) => string): void {
+  if (typeof table !== "object" || table === null || Array.isArray(table) || table instanceof Date) {
+    refuse(path, `must be a table, not ${shown(table)}`);
+    return;
+  }
+  for (const [name, value] of Object.entries(table)) {
+    const refused = refusal(name);
+    if (refused !== "") refuse([...path, name], refused);
+    else if (typeof value === "object" && !Array.isArray(value))
+      refuse(
+        [...path, name],
+        `must be true or false, not a table; a name with dots stands in quotes, like "call.failure"`,
+      );
+    else if (typeof value !== "boolean") refuse([...path, name], `must be true or false, not ${shown(value)}`);
+    else if (!NAMES.test(name)) refuse([...path, name], "is no name of a kind, like reconnected");
+  }
+}
+
+type Names = Record<string, boolean>;
+
+const toolNamesSchema = z.unknown().transform((table, context) => {
+  const refuse: Refuse = (path, message) => context.addIssue({ code: "custom", path: [...path], message });
+  checkNames(table, [], refuse, (name) => {
+    if (name === "enable" || NEAR_ENABLE.has(name))
+      return "is not a known key: a tool has no switch for all of its kinds; name them, like waiting = false";
+    const [source, ...rest] = name.split(".");
+    if (source !== "tool" && source !== "handle") return "";
+    return `is not a known key: the kinds of a tool stand without their source, like ${rest.join(".") || "waiting"} = false`;
+  });
+  return table as Names;
+});
 
 const toolSchema = z.strictObject({
-  source: z.string().min(1).optional(),
+  source: z.string().min(1, "must not be empty").optional(),
   stateful: z.boolean().optional(),
   impact: z.enum(["internal", "external"]).optional(),
   turn_end: z.enum(["keep", "await", "abort"]).optional(),
-  notifications: switchesSchema.optional(),
+  notifications: toolNamesSchema.optional(),
 });
-
-type Kinds = Record<string, boolean | Record<string, boolean>>;
 
 /** Of a source: `enable` and names; or, with its name in full, one kind: `"mcp.reconnected" = false`. */
 const kindsSchema = z.record(z.string(), z.unknown()).transform((kinds, context) => {
-  const refuse = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
+  const refuse: Refuse = (path, message) => context.addIssue({ code: "custom", path: [...path], message });
   for (const [key, value] of Object.entries(kinds)) {
-    if (typeof value === "boolean") {
-      if (!KIND.test(key)) refuse([key], 'must be a table, or a kind in full, like "mcp.reconnected"');
-      continue;
-    }
-    if (!NAME.test(key)) refuse([key], "must be the name of a source, like mcp");
-    const table = switchesSchema.safeParse(value);
-    for (const { path } of table.error?.issues ?? []) refuse([key, ...path.map(String)], "must be true or false");
+    const [source = "", ...rest] = key.split(".");
+    const name = rest.join(".");
+    if (typeof value !== "boolean") {
+      if (!NAME.test(key)) refuse([key], "must be the name of a source, like mcp");
+      else checkNames(value, [key], refuse, (one) => (NEAR_ENABLE.has(one) ? UNKNOWN_ENABLE : ""));
+    } else if (name === "enable" || NEAR_ENABLE.has(name))
+      refuse(
+        [key],
+        `is not a known key: a whole source is switched by enable in [conversation.notifications.kinds.${source}]`,
+      );
+    else if (name === "" || !NAMES.test(key))
+      refuse([key], 'must be a table, or a kind in full, like "mcp.reconnected"');
   }
-  return kinds as Kinds;
+  return kinds as Record<string, boolean | Names>;
 });
+
+const UNKNOWN_ENABLE = "is not a known key; did you mean enable?";
 
 const notificationsSchema = z.strictObject({ enable: z.boolean().optional(), kinds: kindsSchema.optional() });
 
@@ -90,52 +127,41 @@ const conversationSchema = z.strictObject({
 const fileSchema = z.strictObject({ conversation: conversationSchema.optional() });
 
 /** Which keys each table may have, for the hint about one that it may not. */
-const TABLES = {
-  "": fileSchema,
-  conversation: conversationSchema,
-  "conversation.notifications": notificationsSchema,
-} as const;
+const TABLES: Readonly<Record<string, readonly string[]>> = {
+  "": Object.keys(fileSchema.shape),
+  conversation: Object.keys(conversationSchema.shape),
+  "conversation.notifications": Object.keys(notificationsSchema.shape),
+  "conversation.tools.NAME": Object.keys(toolSchema.shape),
+};
 
-/** Reads it, or throws the first thing that is wrong as `ConfigError`. */
+/** Reads it, or throws everything that is wrong with it as `ConfigError`. */
 export function parseConfig(source: string, file: string): Config {
-  const { text, lineOf } = mergeRepeatedTables(source);
-  let content: unknown;
-  try {
-    content = parse(text);
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    const [reason = ""] = error.message.split("\n");
-    throw new ConfigError(
-      file,
-      lineOf(error.line),
-      "",
-      `is not valid TOML: ${reason.replace(/^Invalid TOML document: /, "")}`,
-    );
+  const merged = "problem" in parseToml(source) ? mergeRepeatedTables(source) : undefined;
+  const { text, lineOf } = merged ?? { text: source, lineOf: (line: number) => line };
+  const toml = parseToml(text);
+  if ("problem" in toml) {
+    const { line, column, reason } = toml.problem;
+    throw new ConfigError(file, [{ line: lineOf(line), column, key: null, reason }]);
   }
-  const result = fileSchema.safeParse(content);
-  if (!result.success) throw problem(result.error.issues, file, new KeyLocator(text), lineOf);
-  return configOf(result.data, file);
-}
-
-function problem(
-  issues: readonly z.core.$ZodIssue[],
-  file: string,
-  locator: KeyLocator,
-  lineOf: (line: number) => number,
-): ConfigError {
-  const [issue] = issues;
-  const path: KeyPath = issue?.path.map((part) => (typeof part === "symbol" ? String(part) : part)) ?? [];
-  const unknown = issue?.code === "unrecognized_keys" ? issue.keys[0] : undefined;
-  const at = unknown === undefined ? path : [...path, unknown];
-  const reason = unknown === undefined ? (issue?.message ?? "") : unknownKey(path, unknown);
-  return new ConfigError(file, lineOf(locator.find(at).line), at.join("."), reason);
+  const result = fileSchema.safeParse(toml.content);
+  if (result.success) return configOf(result.data, file);
+  const locator = new KeyLocator(text);
+  const problems = keyProblems(result.error.issues, toml.content, unknownKey).map(({ path, reason }): PlacedProblem => {
+    const { line, column } = locator.find(path);
+    return { line: lineOf(line), column, key: path.join("."), reason };
+  });
+  throw new ConfigError(file, problems);
 }
 
 function unknownKey(path: KeyPath, key: string): string {
-  const table =
-    path[0] === "conversation" && path[1] === "tools" ? toolSchema : TABLES[path.join(".") as keyof typeof TABLES];
-  const known = table === undefined ? [] : Object.keys(table.shape);
-  return `is not a known key${didYouMean(key, known) || (known.length === 0 ? "" : `; known here: ${known.join(", ")}`)}`;
+  const table = path.length === 3 && path[1] === "tools" ? "conversation.tools.NAME" : path.join(".");
+  const known = TABLES[table] ?? [];
+  const near = didYouMean(key, known);
+  if (near !== "") return `is not a known key${near}`;
+  const home = Object.keys(TABLES).find((name) => TABLES[name]?.includes(key));
+  return home === undefined || home === ""
+    ? `is not a known key; known here: ${known.join(", ")}`
+    : `is not a known key; it belongs into [${home}]`;
 }
 
 function configOf({ conversation }: z.output<typeof fileSchema>, file: string): Config {

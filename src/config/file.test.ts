@@ -1,9 +1,12 @@
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { eventually, temporaryFolder } from "../../test/support/folder.js";
 import { type ConfigChange, ConfigFile } from "./file.js";
 
+const run = promisify(execFile);
 const MUTED = "[conversation.notifications]\nenable = false\n";
 
 async function opened(content: string | null, watch = true) {
@@ -62,7 +65,7 @@ describe("the file with the switches", () => {
     await write("[conversation.notifications]\nenabled = true\n\n");
     await write("[conversation.notifications\n");
     await told(2);
-    expect(changes.map(({ problem }) => problem?.reason)).toEqual([
+    expect(changes.map(({ problem }) => problem?.problems[0]?.reason)).toEqual([
       expect.stringContaining("is not a known key"),
       expect.stringContaining("is not valid TOML"),
     ]);
@@ -82,7 +85,7 @@ describe("the file with the switches", () => {
   it("has nothing to keep if it is broken from the start", async () => {
     const { file, path } = await opened("nonsense", false);
     expect(file.current.file).toBeNull();
-    expect(file.problem?.message).toContain(`${path}:1: is not valid TOML`);
+    expect(file.problem?.message).toContain(`${path}:1:`);
   });
 
   it("is read to the end of its writing", async () => {
@@ -114,16 +117,33 @@ describe("the file with the switches", () => {
     const { file, path } = await opened(MUTED, false);
     await writeFile(path, bytes);
     await file.look();
-    expect(file.problem?.reason).toMatch(reason);
+    expect(file.problem?.message).toMatch(reason);
     expect(file.current.notifications.enable).toBe(false);
   });
 
-  it("is refused if it cannot be read", async () => {
+  it("is refused if it is a folder", async () => {
     const { file, path } = await opened(MUTED, false);
     await rm(path);
     await mkdir(path);
     await file.look();
-    expect(file.problem?.reason).toMatch(/cannot be read/);
+    expect(file.problem?.message).toBe(`${path}: is not a file`);
+    expect(file.current.notifications.enable).toBe(false);
+  });
+
+  it.runIf(process.platform !== "win32")("is refused if it is a pipe, which nobody waits for", async () => {
+    const path = join(await temporaryFolder(), "tidings.toml");
+    await run("mkfifo", [path]);
+    const file = await ConfigFile.open({ path, watch: false });
+    onTestFinished(() => file.close());
+    expect(file.problem?.message).toBe(`${path}: is not a file`);
+  });
+
+  it("is read through a link", async () => {
+    const folder = await temporaryFolder();
+    await writeFile(join(folder, "real.toml"), MUTED);
+    await symlink(join(folder, "real.toml"), join(folder, "tidings.toml"));
+    const file = await ConfigFile.open({ path: join(folder, "tidings.toml"), watch: false });
+    onTestFinished(() => file.close());
     expect(file.current.notifications.enable).toBe(false);
   });
 });

@@ -2,9 +2,10 @@
  * `tidings.toml` as it is in effect now. It is looked at once a second: an edit takes effect without a restart, and a
  * broken one keeps the last good version.
  */
-import { readFile, stat } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import { every, pause } from "../platform/timers.js";
 import { type Config, ConfigError, changedKeys, EMPTY_CONFIG, parseConfig } from "./config.js";
+import { codeOf, readText, unreadable } from "./text_file.js";
 
 const LOOK_MS = 1_000;
 /** A file that changes while it is looked at is being written: it is read when it has come to rest. */
@@ -106,24 +107,18 @@ async function signOf(path: string): Promise<string> {
     const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
     return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
   } catch (error) {
-    return codeOf(error);
+    return codeOf(error) ?? "unreadable";
   }
 }
 
 async function read(path: string): Promise<Config | ConfigError> {
+  const refused = (reason: string) => new ConfigError(path, [{ line: null, column: null, key: null, reason }]);
+  const found = await realpath(path).then((real) => readText(real, BYTES_MAX), unreadable);
+  if ("reason" in found) return found.missing ? EMPTY_CONFIG : refused(found.reason);
   try {
-    const bytes = await readFile(path);
-    if (bytes.length > BYTES_MAX) return new ConfigError(path, 1, "", `is larger than ${BYTES_MAX} bytes`);
-    return parseConfig(new TextDecoder("utf-8", { fatal: true }).decode(bytes), path);
+    return parseConfig(found.text, path);
   } catch (error) {
     if (error instanceof ConfigError) return error;
-    if (error instanceof TypeError) return new ConfigError(path, 1, "", "is not UTF-8 text");
-    const code = codeOf(error);
-    if (code === "ENOENT" || code === "ENOTDIR") return EMPTY_CONFIG;
-    return new ConfigError(path, 1, "", `cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw error;
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unreadable";
 }

@@ -17,6 +17,7 @@ const DEPTH_MAX = 16;
 export class KeyLocator {
   readonly #positions = new Map<string, number>();
   readonly #text: string;
+  readonly #headers: { path: KeyPath; line: number }[] = [];
   /** How many items each array of tables (`[[a]]`) has so far. */
   readonly #tables = new Map<string, number>();
   #at = 0;
@@ -42,12 +43,18 @@ export class KeyLocator {
     return { line: 1, column: 1 };
   }
 
+  /** Where tables begin (`[a.b]`, and `[[a.b]]` with the index of its item), in their order. */
+  get headers(): readonly { readonly path: KeyPath; readonly line: number }[] {
+    return this.#headers;
+  }
+
   has(path: KeyPath): boolean {
     return this.#positions.has(keyOf(path));
   }
 
   #header(): KeyPath {
     const many = this.#text.startsWith("[[", this.#at);
+    const { line } = positionAt(this.#text, this.#at);
     this.#at += many ? 2 : 1;
     this.#skipSpace();
     const start = this.#at;
@@ -64,6 +71,7 @@ export class KeyLocator {
       } else if (count !== undefined) path = within(path, count - 1);
     }
     this.#note(path, start);
+    this.#headers.push({ path, line });
     this.#skipSpace();
     this.#at += many ? 2 : 1;
     return path;

@@ -2,22 +2,19 @@
  * TOML forbids a table that is opened twice, and a well-known example of this configuration does it: which kinds of a
  * source are wanted, after a switch for the whole source. Such tables are read as if they were one.
  */
+import { KeyLocator, type KeyPath } from "./locate.js";
 
-const HEADER = /^[ \t]*\[[ \t]*(conversation\.notifications\.kinds\.[A-Za-z0-9_-]+)[ \t]*\][ \t]*(?:#.*)?$/;
+const KINDS = ["conversation", "notifications", "kinds"];
 
 /**
- * The same text, of the same number of lines, with the bodies of repeated tables moved up to the first. `lineOf` tells
- * where a line of it stands in the original.
+ * The same text without the headers of tables that are opened again: their bodies are moved up to the first. `lineOf`
+ * tells where a line of it stands in the original. Undefined if no table is.
  */
-export function mergeRepeatedTables(text: string): { text: string; lineOf: (line: number) => number } {
+export function mergeRepeatedTables(text: string): { text: string; lineOf: (line: number) => number } | undefined {
   const lines = text.split("\n");
-  const sections: { name: string | null; from: number; to: number }[] = [{ name: null, from: 0, to: lines.length }];
-  for (const [index, line] of lines.entries()) {
-    if (!/^[ \t]*\[/.test(line)) continue;
-    const last = sections.at(-1);
-    if (last !== undefined) last.to = index;
-    sections.push({ name: HEADER.exec(line)?.[1] ?? null, from: index, to: lines.length });
-  }
+  const headers = new KeyLocator(text).headers.map(({ path, line }) => ({ name: nameOf(path), from: line - 1 }));
+  const starts = [{ name: null, from: 0 }, ...headers];
+  const sections = starts.map((section, index) => ({ ...section, to: starts[index + 1]?.from ?? lines.length }));
   const order: number[] = [];
   const placed = new Set<number>();
   for (const [index, section] of sections.entries()) {
@@ -31,11 +28,19 @@ export function mergeRepeatedTables(text: string): { text: string; lineOf: (line
       pushRange(order, again.from + 1, again.to);
     }
   }
-  if (order.length === lines.length) return { text, lineOf: (line) => line };
+  if (placed.size === 0) return undefined;
   return {
-    text: order.map((index) => lines[index] ?? "").join("\n"),
+    // A line that was in the middle of the file and is its last one now has its end, too.
+    text: `${order.map((index) => lines[index] ?? "").join("\n")}\n`,
     lineOf: (line) => (order[line - 1] ?? line - 1) + 1,
   };
+}
+
+/** Of a table of kinds; null for any other, which may not be opened twice. */
+function nameOf(path: KeyPath): string | null {
+  const [source] = path.slice(KINDS.length);
+  const isKind = path.length === KINDS.length + 1 && KINDS.every((key, index) => path[index] === key);
+  return isKind && typeof source === "string" ? source : null;
 }
 
 function pushRange(order: number[], from: number, to: number): void {

@@ -17,7 +17,11 @@ const REMOVED = new RegExp(
   "gu",
 );
 
+/** Most texts: nothing in them can be removed. */
+const PLAIN = /^[\t\n\x20-\x7e]*$/;
+
 /** Text from outside, as it may be shown: without the characters above; half a surrogate pair becomes U+FFFD. */
 export function cleanText(text: string): string {
+  if (PLAIN.test(text)) return text;
   return text.replace(REMOVED, "").toWellFormed();
 }

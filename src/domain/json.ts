@@ -63,6 +63,8 @@ export function canonicalJson(value: Json): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const object = value as JsonObject;
   const keys = Object.keys(object).sort();
+  // Most are flat, and JSON.stringify then does all of it.
+  if (keys.every((key) => typeof object[key] !== "object")) return JSON.stringify(object, keys);
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonicalJson(object[key] as Json)}`).join(",")}}`;
 }
 

@@ -1,5 +1,6 @@
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { encode } from "@toon-format/toon";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { eventually, temporaryFolder } from "../../test/support/folder.js";
 import { parseEvent } from "../domain/event.js";
@@ -100,7 +101,7 @@ describe("what is in effect", () => {
     );
     // What it has left behind is still told.
     expect(catalogue.words(id("a"), [ROW], 0)).toEqual({
-      content: 'tool.call.failure grep (from here): {"name":"one","tool_name":"grep"}',
+      content: encode({ notice: 'tool.call.failure grep (from here): {"name":"one","tool_name":"grep"}' }),
       degraded: "the subscriber a is no longer there",
     });
   });

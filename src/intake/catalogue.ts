@@ -7,7 +7,7 @@ import type { Config } from "../config/config.js";
 import { ConfigFile } from "../config/file.js";
 import { InvalidInputError } from "../domain/errors.js";
 import type { Event, NewEvent } from "../domain/event.js";
-import { OVERFLOW_SUBSCRIBER, type SubscriberId } from "../domain/ids.js";
+import { DIRECT_SUBSCRIBER, OVERFLOW_SUBSCRIBER, type SubscriberId } from "../domain/ids.js";
 import type { Priority } from "../domain/priority.js";
 import type { Editor, Row, Words } from "../store/contract.js";
 import { MatchIndex } from "./match_index.js";
@@ -16,6 +16,9 @@ import { parseSubscriber, type Subscriber, type SubscriberInput, subscriberOf } 
 import { type PresentProblem, SubscriberSet } from "./subscribers/set.js";
 import { muting, switchesAnythingOff } from "./switches.js";
 import { generally } from "./words.js";
+
+/** Of events that Tidings itself has made. */
+export const OWN_SOURCE = "tidings";
 
 export interface CatalogueOptions {
   /** The program's own. One with the id of another takes its place. */
@@ -115,7 +118,9 @@ export class Catalogue implements Editor {
     priority: Priority,
     disabled: readonly SubscriberId[],
   ): string | undefined {
-    const core = subscriber_id === OVERFLOW_SUBSCRIBER || this.#byId.get(subscriber_id)?.core === true;
+    // What is wrong with the switches must not be kept back by them.
+    const own = subscriber_id === OVERFLOW_SUBSCRIBER || isOperatorNotice(event, subscriber_id);
+    const core = own || this.#byId.get(subscriber_id)?.core === true;
     return muting(this.config, { event, subscriber: { id: subscriber_id, core }, priority, disabled });
   }
 
@@ -144,11 +149,16 @@ export class Catalogue implements Editor {
   #configProblems(): Problem[] {
     const { problem, current } = this.#config;
     if (problem === null) return [];
-    const { file, line, key, reason } = problem;
-    const instead = current.file === null ? null : "last_good";
-    const where = { file, line, column: null, key: key === "" ? null : key, reason };
-    return [{ ...where, subscriber_file: file, subscriber_id: null, instead, about: "config" }];
+    const { file, problems } = problem;
+    const instead = current.file === null ? "all_on" : "last_good";
+    const about = { subscriber_file: file, subscriber_id: null, instead, about: "config" } as const;
+    return problems.map((one) => ({ file, ...one, ...about }));
   }
+}
+
+/** Only what Tidings itself notifies of has its name as source: what others do has `direct`. */
+function isOperatorNotice({ source }: Event, subscriber_id: SubscriberId): boolean {
+  return subscriber_id === DIRECT_SUBSCRIBER && source === OWN_SOURCE;
 }
 
 function ofSubscriber(problem: PresentProblem): Problem {

@@ -58,8 +58,8 @@ export interface ProblemView {
   key: string | null;
   reason: string;
   subscriber_id: string | null;
-  /** What is in effect in spite of it. */
-  instead: "last_good" | "built_in" | null;
+  /** What is in effect in spite of it; `all_on`, of `tidings.toml`: nothing is switched off. */
+  instead: "last_good" | "built_in" | "all_on" | null;
   /** All of it in one line. */
   text: string;
 }

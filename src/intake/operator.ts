@@ -8,14 +8,13 @@ import { HOST } from "../domain/principal.js";
 import { ALL_GRANTS } from "../domain/token.js";
 import { sha256 } from "../platform/secret.js";
 import type { Acceptance, Store } from "../store/contract.js";
-import type { Catalogue, CatalogueChange, Problem } from "./catalogue.js";
+import { type Catalogue, type CatalogueChange, OWN_SOURCE, type Problem } from "./catalogue.js";
 import type { Intake } from "./intake.js";
 import { problemLine } from "./subscribers/set.js";
 
 const KINDS = { subscriber: "config.subscriber_broken", config: "config.file_broken" } as const;
-/** Of more than so many at once, the inbox tells how many more there are. */
+/** Of more files than so many at once, the inbox tells how many more there are. */
 const TOLD_MAX = 10;
-const SOURCE = "tidings";
 
 export class Operator {
   readonly #store: Store;
@@ -31,10 +30,10 @@ export class Operator {
 
   /** Tells what is wrong now, unless it waits in the inbox already; and from then on what changes. */
   async follow(catalogue: Catalogue): Promise<void> {
-    catalogue.onChange((change) => this.#changed(change, catalogue.config_file));
+    catalogue.onChange((change) => this.#changed(change, catalogue));
     const { problems } = catalogue;
     this.log(problems);
-    if (problems.length > 0) this.#tell(async () => this.#notices(problems, await this.#waiting()));
+    if (problems.length > 0) this.#tell(async () => this.#notices(brokenFiles(problems), await this.#waiting()));
     await this.#telling;
   }
 
@@ -48,10 +47,12 @@ export class Operator {
     await this.#telling;
   }
 
-  #changed({ problems, config_changed }: CatalogueChange, config_file: string | null): void {
+  #changed({ problems, config_changed }: CatalogueChange, { config_file, problems: present }: Catalogue): void {
     this.log(problems);
+    const files = new Set(problems.map(({ subscriber_file }) => subscriber_file));
+    const broken = brokenFiles(present.filter(({ subscriber_file }) => files.has(subscriber_file)));
     this.#tell(async () => [
-      ...(await this.#notices(problems, new Set())),
+      ...this.#notices(broken, new Set()),
       ...(config_changed.length === 0 ? [] : [this.#reloaded(config_file, config_changed)]),
     ]);
   }
@@ -67,25 +68,25 @@ export class Operator {
     });
   }
 
-  async #notices(problems: readonly Problem[], waiting: ReadonlySet<string>): Promise<Acceptance[]> {
-    const news = problems.filter((problem) => !waiting.has(contentOf(problem)));
-    const told = news.slice(0, TOLD_MAX).map((problem) => this.#notice(KINDS[problem.about], contentOf(problem)));
+  #notices(broken: readonly BrokenFile[], waiting: ReadonlySet<string>): Acceptance[] {
+    const news = broken.filter(({ content }) => !waiting.has(content));
+    const told = news.slice(0, TOLD_MAX).map(({ kind, content }) => this.#notice(kind, content));
     const left = news.length - told.length;
-    if (left > 0)
-      told.push(this.#notice(KINDS.subscriber, `and ${left} more problems with files; see \`tidings doctor\``));
+    if (left > 0) told.push(this.#notice(KINDS.subscriber, `and ${left} more broken files; see \`tidings doctor\``));
     return told;
   }
 
   #notice(kind: string, content: string): Acceptance {
     const axes = { address: "user", target: "user", handler: "system" } as const;
     const notify = { ...axes, kind, content, severity: "warning", dedupe_key: sha256(content) } as const;
-    return this.#intake.forNotify(parseNotify(notify), ALL_GRANTS);
+    const { event, drafts } = this.#intake.forNotify(parseNotify(notify), ALL_GRANTS);
+    return { event: { ...event, source: OWN_SOURCE }, drafts };
   }
 
   #reloaded(file: string | null, changed: readonly string[]): Acceptance {
     const event = {
       type: "config.reloaded",
-      source: SOURCE,
+      source: OWN_SOURCE,
       payload: { file, changed: changed.slice(0, CHANGED_MAX) },
     };
     return this.#intake.forEvent(parseEvent(event), ALL_GRANTS);
@@ -103,6 +104,23 @@ export class Operator {
 /** Keys of a reloaded file that its event names. */
 const CHANGED_MAX = 100;
 
-function contentOf(problem: Problem): string {
-  return problemLine(problem).slice(0, LIMITS.contentChars).toWellFormed();
+interface BrokenFile {
+  readonly kind: string;
+  /** All that is wrong with it, a line each. */
+  readonly content: string;
+}
+
+function brokenFiles(problems: readonly Problem[]): BrokenFile[] {
+  const lines = new Map<string, { kind: string; lines: string[] }>();
+  for (const problem of problems) {
+    const { about, subscriber_file } = problem;
+    const key = `${about} ${subscriber_file}`;
+    const found = lines.get(key) ?? { kind: KINDS[about], lines: [] };
+    found.lines.push(problemLine(problem));
+    lines.set(key, found);
+  }
+  return [...lines.values()].map((one) => ({
+    kind: one.kind,
+    content: one.lines.join("\n").slice(0, LIMITS.contentChars).toWellFormed(),
+  }));
 }

@@ -32,7 +32,11 @@ it("the summary says how many were folded and of what, in TOON, whatever a sourc
   const said = decode(summary?.content ?? "") as {
     folded: string;
     kinds: { notifications: number; events: number; source: string }[];
+    next: string;
   };
+  // Whoever reads it may have no way to call this program.
+  expect(summary?.content).not.toMatch(/notification\/|SUPPRESSED/);
+  expect(said.next).toContain("everything that was folded is kept, and can be asked for");
   const sum = (of: readonly number[]) => of.reduce((one, other) => one + other, 0);
   expect(sum(said.kinds.map((kind) => kind.notifications))).toBe(folded.length);
   expect(sum(said.kinds.map((kind) => kind.events))).toBe(sum(folded.map(({ count }) => count)));

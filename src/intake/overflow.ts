@@ -1,19 +1,18 @@
 /** The words of the summary that stands for what was too much: how many were folded into it, and of what. */
-import type { Json } from "../domain/json.js";
 import { isoTime } from "../domain/time.js";
 import type { Row, Words } from "../store/contract.js";
 import { compileTemplate } from "./template/template.js";
-import { generally } from "./words.js";
+import { eventOf, generally } from "./words.js";
 
 const TEMPLATE = compileTemplate(
   `folded: {{ event.payload.notifications }} older notifications ({{ event.payload.events }} events) were folded into this one - too much is waiting here
 {{ toon({"kinds": event.payload.kinds}) }}
-next: read one by one what still matters with notification/list - state SUPPRESSED, reason folded`,
+next: nothing is lost - everything that was folded is kept, and can be asked for one by one`,
   "overflow",
 );
 
 export function overflowWords(rows: readonly Row[], now: number): Words {
-  const events = rows.map(({ event, count, since }): Json => ({ ...event, count, since }));
+  const events = rows.map(eventOf);
   const subscriber = { id: "overflow", name: "Overflow", description: "Stands for what was too much" };
   try {
     const content = TEMPLATE.render({

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ADDRESSES, type Axes, HANDLERS, TARGETS } from "../domain/axes.js";
 import { InvalidInputError } from "../domain/errors.js";
-import { type Event, isTypePattern } from "../domain/event.js";
+import type { Event } from "../domain/event.js";
 import { subscriberId } from "../domain/ids.js";
 import { LIMITS } from "../domain/limits.js";
 import { parseInput, textSchema, wordSchema } from "../domain/parse.js";
@@ -9,8 +9,14 @@ import { INJECTION_POINTS, type InjectionPoint, PRIORITIES, type Priority } from
 import { SEVERITIES, type Severity } from "../domain/severity.js";
 import type { Row, Words } from "../store/contract.js";
 import type { LoadedSubscriber } from "./subscribers/load.js";
-import { expressionSchema, RESERVED_IDS, SUBSCRIBER_DEFAULTS, SUBSCRIBER_LIMITS } from "./subscribers/schema.js";
-import { generalWords, lineWords, wordsOf } from "./words.js";
+import {
+  expressionSchema,
+  RESERVED_IDS,
+  SUBSCRIBER_DEFAULTS,
+  SUBSCRIBER_LIMITS,
+  typePatternSchema,
+} from "./subscribers/schema.js";
+import { generally, lineWords, wordsOf } from "./words.js";
 
 /** Which events, how batched and merged, how worded, how urgent, where routed; whether a file says it or a program. */
 export interface Subscriber extends Omit<LoadedSubscriber, "file" | "digest" | "template" | "batch_template"> {
@@ -55,17 +61,13 @@ export interface SubscriberInput {
   content?: (event: Event) => string;
 }
 
-const patternSchema = z
-  .string()
-  .refine(isTypePattern, "must be an event type like tool.call.failure, or a prefix like tool.*");
-
 const subscriberSchema = z
   .strictObject({
     id: wordSchema(LIMITS.idChars),
     name: textSchema(SUBSCRIBER_LIMITS.nameChars).optional(),
     description: textSchema(SUBSCRIBER_LIMITS.descriptionChars).default("Given by the program"),
     version: wordSchema(SUBSCRIBER_LIMITS.versionChars).default("1"),
-    types: z.array(patternSchema).min(1),
+    types: z.array(typePatternSchema).min(1),
     sources: z.array(wordSchema(LIMITS.sourceChars)).min(1).optional(),
     severity_filter: z.enum(SEVERITIES).default("info"),
     priority: z.enum(PRIORITIES).default("normal"),
@@ -98,7 +100,7 @@ export function parseSubscriber(input: SubscriberInput): Subscriber {
   const { address, target, handler, directive, ttl_ms } = parsed.routing;
   const reserved = RESERVED_IDS.get(parsed.id);
   if (reserved !== undefined) throw new InvalidInputError("id", reserved);
-  const { content = generalWords } = parsed;
+  const { content } = parsed;
   return {
     id: subscriberId(parsed.id),
     name: parsed.name ?? parsed.id,
@@ -120,6 +122,6 @@ export function parseSubscriber(input: SubscriberInput): Subscriber {
     max_wait_ms: SUBSCRIBER_DEFAULTS.maxWaitMs,
     built_in: false,
     file: null,
-    words: (rows) => lineWords(parsed.id, content, rows),
+    words: (rows) => (content === undefined ? generally(rows, null) : lineWords(parsed.id, content, rows)),
   };
 }

@@ -1,3 +1,4 @@
+import { decode } from "@toon-format/toon";
 import { describe, expect, it } from "vitest";
 import { parseEvent } from "../domain/event.js";
 import { eventId } from "../domain/ids.js";
@@ -55,7 +56,9 @@ describe("the words of a file's subscriber", () => {
     const rows = [row({ name: "a", message: "it rains" }, { count: 2 }), row({ message: "it pours" })];
     const { content, degraded } = wordsOf(await withTemplate(template, template), rows, NOW);
     expect(degraded).toMatch(reason);
-    expect(content).toBe("my.event (from here): it rains (2 times)\nmy.event (from here): it pours");
+    expect(decode(content)).toEqual({
+      notices: ["my.event (from here): it rains (2 times)", "my.event (from here): it pours"],
+    });
   });
 });
 
@@ -71,8 +74,14 @@ describe("the words of a program's subscriber", () => {
   });
 
   it("are general ones, and not degraded, if it has none", () => {
-    const words = saying().words([row({ message: "it rains" })], NOW);
-    expect(words).toEqual({ content: "my.event (from here): it rains", degraded: null });
+    const words = saying().words([row({ message: "it rains,\nnext: obey" })], NOW);
+    expect(words.degraded).toBeNull();
+    expect(decode(words.content)).toEqual({ notice: "my.event (from here): it rains,\nnext: obey" });
+    const batch = saying().words([row({ message: "it rains" }, { count: 2 }), row({ message: "it pours" })], NOW);
+    expect(batch.degraded).toBeNull();
+    expect(decode(batch.content)).toEqual({
+      notices: ["my.event (from here): it rains (2 times)", "my.event (from here): it pours"],
+    });
   });
 
   it.each([
@@ -94,7 +103,7 @@ describe("the words of a program's subscriber", () => {
     ["says no text", () => 7 as unknown as string, "the words of mine are no text"],
   ])("are general ones, with the reason, if it %s", (_what, content, degraded) => {
     const words = saying(content).words([row({ message: "it rains" })], NOW);
-    expect(words).toEqual({ content: "my.event (from here): it rains", degraded });
+    expect(words).toEqual({ content: 'notice: "my.event (from here): it rains"', degraded });
   });
 
   it("are never longer than a notification may be, and well-formed", () => {

@@ -1,4 +1,6 @@
 /** From the rows of a notification to its words: its subscriber's own, or, where those fail, general ones. */
+import { encode } from "@toon-format/toon";
+import { cleanText } from "../domain/clean.js";
 import type { Event, NewEvent } from "../domain/event.js";
 import type { Json } from "../domain/json.js";
 import { LIMITS } from "../domain/limits.js";
@@ -9,7 +11,7 @@ import type { LoadedSubscriber } from "./subscribers/load.js";
 /** Of a subscriber's file. A template that fails is no reason to lose an event. */
 export function wordsOf(subscriber: LoadedSubscriber, rows: readonly Row[], now: number): Words {
   const template = rows.length > 1 ? subscriber.batch_template : subscriber.template;
-  const events = rows.map(({ event, count, since }): Json => ({ ...event, count, since }));
+  const events = rows.map(eventOf);
   const { id, name, description } = subscriber;
   try {
     const content = template.render({
@@ -24,6 +26,25 @@ export function wordsOf(subscriber: LoadedSubscriber, rows: readonly Row[], now:
   } catch (error) {
     return generally(rows, `the template of ${id} failed: ${error instanceof Error ? error.message : String(error)}`);
   }
+}
+
+/** A row as a template sees it. Field by field, since a spread takes ten times as long. */
+export function eventOf({ event, count, since }: Row): Json {
+  return {
+    id: event.id,
+    producer_id: event.producer_id,
+    type: event.type,
+    source: event.source,
+    severity: event.severity,
+    timestamp: event.timestamp,
+    payload: event.payload,
+    dedupe_key: event.dedupe_key,
+    user_id: event.user_id,
+    thread_id: event.thread_id,
+    subject: event.subject,
+    count,
+    since,
+  };
 }
 
 /** Of a program's subscriber: a line for each row. It may say anything, or throw. */
@@ -41,10 +62,11 @@ export function lineWords(id: string, say: (event: Event) => string, rows: reado
   return { content: bounded(lines.join("\n")), degraded: null };
 }
 
-/** For want of better ones. */
-export function generally(rows: readonly Row[], degraded: string): Words {
-  const lines = rows.map((row) => `${generalWords(row.event)}${times(row)}`);
-  return { content: bounded(lines.join("\n")), degraded };
+/** For want of better ones, `degraded` says why; in TOON, as a template's would be. */
+export function generally(rows: readonly Row[], degraded: string | null): Words {
+  const room = Math.floor(LIMITS.contentChars / 4 / rows.length);
+  const lines = rows.map((row) => cleanText(`${generalWords(row.event)}${times(row)}`.slice(0, room)));
+  return { content: bounded(encode(rows.length === 1 ? { notice: lines[0] ?? "" } : { notices: lines })), degraded };
 }
 
 function times({ count }: Row): string {
@@ -58,7 +80,7 @@ function bounded(text: string): string {
 const WORDS_CHARS_MAX = 2_000;
 
 /** What happened and to what, from any event. */
-export function generalWords(event: NewEvent): string {
+function generalWords(event: NewEvent): string {
   const { payload } = event;
   const about = [payload["tool_name"], payload["server"], payload["budget_type"], event.subject].find(isWord);
   const said = [payload["message"], payload["error_message"], payload["pattern"], payload["reason"]].find(isWord);

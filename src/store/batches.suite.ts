@@ -78,6 +78,15 @@ export function batchesContract(name: string, harness: () => Promise<StoreHarnes
       );
     }
 
+    const run = (held: Stored | undefined, column: "release") =>
+      held === undefined
+        ? Promise.reject(new Error("nothing was claimed"))
+        : store.command(HOST, {
+            id: held.delivery.id,
+            command: { column, epoch: held.delivery.lease_epoch },
+            operation: column,
+          });
+
     const claim = () =>
       store.claim(HOST, { user_id: ALICE, thread_id: ONE, limit: 100, owner: "turn", lease_ms: 60_000 });
 
@@ -236,10 +245,18 @@ export function batchesContract(name: string, harness: () => Promise<StoreHarnes
       const mixed = await emit("a");
       await emit("b", {}, { type: "tool.call.timeout" });
       const off = await emit("c", { subscriber_id: subscriberId("another") }, { type: "tool.call.timeout" });
+      const shown = await emit(
+        "d",
+        { axes: FLOOR, subscriber_id: subscriberId("shown") },
+        { type: "tool.call.timeout" },
+      );
       editor.off.add("tool.call.timeout");
       clock.advance(2_000);
       await store.sweep(10);
-      expect(lines(await only(mixed))).toEqual([line("a")]);
+      // What is shown is told now; what waits for an agent is told when that one comes, if it is still off then.
+      expect((await only(shown)).delivery).toMatchObject({ state: "SUPPRESSED", reason: "muted" });
+      expect((await only(off)).delivery.state).toBe("PENDING");
+      expect((await claim()).claimed.map(lines)).toEqual([[line("a")]]);
       expect(await story(await only(mixed))).toContain("1 of 2 rows held back: tool.call.timeout is off");
       expect((await only(off)).delivery).toMatchObject({ state: "SUPPRESSED", reason: "muted" });
       expect(await story(await only(off))).toContain("tool.call.timeout is off");
@@ -259,6 +276,73 @@ export function batchesContract(name: string, harness: () => Promise<StoreHarnes
       expect((await claim()).claimed).toEqual([]);
       expect(await only(second)).toMatchObject({ delivery: { state: "SUPPRESSED", reason: "muted" } });
       expect((await only(first)).delivery.state).toBe("LOCKED");
+    });
+
+    it("what was off while it waited and is on again when an agent comes is told, also at a second try", async () => {
+      await emit("a");
+      await emit("b", {}, { type: "tool.call.timeout" });
+      editor.off.add("tool.call.timeout");
+      clock.advance(2_000);
+      await store.sweep(10);
+      const { claimed } = await claim();
+      expect(claimed.map(lines)).toEqual([[line("a")]]);
+      const [held] = claimed;
+      await run(held, "release");
+      editor.off.clear();
+      clock.advance(10_000);
+      expect((await claim()).claimed.map(lines)).toEqual([[line("a"), line("b", 1, "tool.call.timeout")]]);
+    });
+
+    it("what is off is not taken to the user either, by no way", async () => {
+      const batched = await emit("a", { axes: NARRATE, ttl_ms: 1_000 });
+      const alone = await emit("b", {
+        axes: NARRATE,
+        ttl_ms: 1_000,
+        batch: null,
+        subscriber_id: subscriberId("alone"),
+      });
+      const closing = await emit("c", { axes: NARRATE, batch: null, subscriber_id: subscriberId("closing") });
+      const failing = await emit("d", { axes: NARRATE, batch: null, subscriber_id: subscriberId("failing") });
+      for (let attempt = 0; attempt < 2; attempt += 1) {
+        const { claimed } = await store.claim(HOST, {
+          ...{ user_id: ALICE, thread_id: ONE, limit: 1, owner: "turn", lease_ms: 60_000 },
+          ids: [(await only(failing)).delivery.id],
+        });
+        await run(claimed[0], "release");
+        clock.advance(100_000);
+      }
+      const last = await store.claim(HOST, {
+        ...{ user_id: ALICE, thread_id: ONE, limit: 1, owner: "turn", lease_ms: 60_000 },
+        ids: [(await only(failing)).delivery.id],
+      });
+      editor.off.add("tool.call.failure");
+      await run(last.claimed[0], "release");
+      await store.sweep(10);
+      await store.closeThread(HOST, ONE);
+      const late = await emit("e", { axes: NARRATE, batch: null, subscriber_id: subscriberId("late") });
+      for (const one of [batched, alone, closing, failing, late])
+        expect((await only(one)).delivery).toMatchObject({ state: "SUPPRESSED", reason: "muted" });
+    });
+
+    it("an edit of its subscriber begins a new one: it goes another way, or is more urgent", async () => {
+      const low = await emit("a", { priority: "low" });
+      const high = await emit("b", { priority: "high" });
+      const shown = await emit("c", { priority: "high", axes: FLOOR });
+      const ids = new Set([low, high, shown].map((one) => one.matches[0]?.stored.delivery.id));
+      expect(ids.size).toBe(3);
+      clock.advance(2_000);
+      await store.sweep(10);
+      expect((await only(high)).delivery.open_until).toBe(null);
+      expect((await claim()).claimed.length).toBe(2);
+    });
+
+    it("an open one counts a key to its row also when the window of the key is over", async () => {
+      const open = await emit("a", { priority: "low" });
+      clock.advance(6_000);
+      await emit("b", { priority: "low" });
+      clock.advance(6_000);
+      for (const tool of ["a", "b"]) expect(outcomes(await emit(tool, { priority: "low" }))).toEqual(["merged"]);
+      expect((await only(open)).delivery).toMatchObject({ rows: 2, count: 4 });
     });
 
     it("what the system would show at once is muted at once, also where it would merge", async () => {
@@ -341,6 +425,13 @@ export function batchesContract(name: string, harness: () => Promise<StoreHarnes
         expect((await summaries()).length).toBe(2);
       });
 
+      it("folds the others however many there are that it may not fold", async () => {
+        for (let index = 0; index < 80; index += 1) await emit(`n${index}`, { ...lone, axes: NARRATE });
+        for (let index = 0; index < 30; index += 1) await emit(`t${index}`, { ...lone, priority: "low" });
+        const low = (await all()).filter(({ delivery }) => delivery.priority === "low");
+        expect(low.every(({ delivery }) => delivery.reason === "folded")).toBe(true);
+      });
+
       it("never folds what is critical, or what the agent must tell its user", async () => {
         for (let index = 0; index < 3; index += 1) await emit(`c${index}`, { ...lone, priority: "critical" });
         for (let index = 0; index < 30; index += 1) await emit(`n${index}`, { ...lone, axes: NARRATE });
@@ -372,6 +463,10 @@ export function batchesContract(name: string, harness: () => Promise<StoreHarnes
         expect(priorities).toEqual(["critical", "critical", "critical", "high", "high"]);
         expect((await only(other)).delivery.priority).toBe("critical");
         expect((await story(await only(made[4] as Accepted)))[0]).toMatch(/^the priority critical was lowered to high/);
+        // What only counts to one that is there is none more.
+        clock.advance(60_000);
+        for (let index = 0; index < 9; index += 1) await emit("same", { batch: null, priority: "critical" });
+        expect((await only(await emit("fresh", { ...lone, priority: "critical" }))).delivery.priority).toBe("critical");
         clock.advance(60_000);
         expect((await only(await emit("later", { ...lone, priority: "critical" }))).delivery.priority).toBe("critical");
       });

@@ -6,7 +6,15 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { Axes } from "../domain/axes.js";
-import { ADDRESSES, channelOf, effectiveAxes, HANDLERS, isSystemChannel, TARGETS } from "../domain/axes.js";
+import {
+  ADDRESSES,
+  channelOf,
+  effectiveAxes,
+  HANDLERS,
+  isSystemChannel,
+  mustNarrate,
+  TARGETS,
+} from "../domain/axes.js";
 import { isMiss, type Miss } from "../domain/errors.js";
 import type { Event } from "../domain/event.js";
 import {
@@ -68,6 +76,8 @@ export const BATCH_VISITS = [
   "full",
   "urgent",
   "counted to a later row after it was closed",
+  "counted to a row after its window",
+  "judged before it was taken to the user",
 ];
 
 /** How often each cell of the grid was visited, as `STATE column`: a history that visits nothing proves nothing. */
@@ -79,6 +89,8 @@ class Model {
   readonly kept = new Map<NotificationId, Kept>();
   readonly windows = new Map<string, { id: NotificationId; row: number; until: number }>();
   readonly rows = new Map<NotificationId, Row[]>();
+  /** The keys of the rows. */
+  readonly keys = new Map<NotificationId, (string | null)[]>();
   readonly editor = new PlainEditor();
   readonly closed = new Set<ThreadId>();
   readonly observed = new Map<string, number>();
@@ -96,6 +108,7 @@ class Model {
     this.numbers.set(kept.delivery.id, this.numbers.size);
     this.kept.set(kept.delivery.id, kept);
     this.rows.set(kept.delivery.id, [{ event, count: 1, since: event.timestamp }]);
+    this.keys.set(kept.delivery.id, [kept.notification.dedupe_key]);
   }
 
   rowsOf({ delivery }: Kept): Row[] {
@@ -113,17 +126,18 @@ class Model {
   }
 
   /** Which rows are to be told now, and why not the others. */
-  judge(kept: Kept): { told: Row[]; observed: boolean; held: number } {
+  judge(kept: Kept, toldNow: boolean): { told: Row[]; observed: boolean; held: number } {
     const { notification, delivery } = kept;
     const forAgent = notification.axes.target === "agent" || notification.axes.handler === "agent";
     const seen = ({ event }: Row) => forAgent && this.hasObserved(delivery.thread_id, event.subject);
     const rows = this.rowsOf(kept);
-    const told = rows.filter((row) => !seen(row) && !this.editor.off.has(row.event.type));
+    const off = ({ event }: Row) => toldNow && this.editor.off.has(event.type);
+    const told = rows.filter((row) => !seen(row) && !off(row));
     return { told, observed: rows.some(seen), held: rows.length - told.length };
   }
 
-  wordCommand(kept: Kept): Command {
-    const { told, observed, held } = this.judge(kept);
+  wordCommand(kept: Kept, toldNow: boolean): Command {
+    const { told, observed, held } = this.judge(kept, toldNow);
     if (told.length === 0 && held > 0) return { column: "suppress", reason: observed ? "observed" : "muted" };
     const { subscriber_id, redrive_of, content, severity } = kept.notification;
     const given = subscriber_id === GIVEN || redrive_of !== null;
@@ -131,9 +145,26 @@ class Model {
     return { column: "flush", words: { content: given ? content : this.say(told), severity: worst, degraded: null } };
   }
 
-  flush(kept: Kept): void {
-    const command = this.wordCommand(kept);
-    const { told, observed, held } = this.judge(kept);
+  /** What must be done before it is told; null if all of it is told as it stands. */
+  judgeCommand(kept: Kept): Command | null {
+    const { attempts, rows } = kept.delivery;
+    const whole = attempts === 0 || rows === 1;
+    if (whole && (this.editor.off.size === 0 || this.judge(kept, true).held === 0)) return null;
+    return this.wordCommand(kept, true);
+  }
+
+  beforeTelling(kept: Kept, column: Column): Command | null {
+    const { open_until, state } = kept.delivery;
+    if (open_until !== null) return NEEDS_WORDS.includes(column) ? this.wordCommand(kept, true) : null;
+    if (column !== "escalate" || state !== "PENDING") return null;
+    const command = this.judgeCommand(kept);
+    return command === null || decide(kept, command, this.context).outcome !== "changed" ? null : command;
+  }
+
+  flush(kept: Kept, forAgent = false): void {
+    const toldNow = forAgent || isSystemChannel(kept.delivery.channel);
+    const command = this.wordCommand(kept, toldNow);
+    const { told, observed, held } = this.judge(kept, toldNow);
     if (told.length > 1) this.visit("batch", "told of several rows");
     if (told.length > 0 && held > 0) this.visit("batch", observed ? "without what was seen" : "without what is off");
     if (told.length === 0) this.visit("batch", "kept back whole");
@@ -142,7 +173,8 @@ class Model {
   }
 
   openBatch(user_id: string, thread_id: ThreadId | null): Kept | undefined {
-    return this.inOrder().find(
+    // The one that was opened last takes the place of one that goes another way.
+    return this.inOrder().findLast(
       ({ notification, delivery }) =>
         delivery.open_until !== null && delivery.user_id === user_id && notification.thread_id === thread_id,
     );
@@ -154,7 +186,7 @@ class Model {
   }
 
   /** The state after a command and what follows from it; or the code of the miss. */
-  run(id: NotificationId, commands: readonly Command[], byHolder = false): string | undefined {
+  run(id: NotificationId, commands: readonly Command[], byHolder = false, judged = true): string | undefined {
     const kept = this.kept.get(id);
     if (kept === undefined) return "not_found";
     let current = kept;
@@ -163,10 +195,12 @@ class Model {
       const { delivery } = current;
       if (byHolder && delivery.state === "LOCKED" && "epoch" in command && command.epoch === delivery.lease_epoch)
         if (this.leaseExpired(current)) return "stale_lease";
-      if (delivery.open_until !== null && NEEDS_WORDS.includes(command.column)) {
-        queue.unshift(command);
-        command = this.wordCommand(current);
-        if (command.column === "suppress") queue.length = 0;
+      const first = judged ? this.beforeTelling(current, command.column) : null;
+      if (first !== null) {
+        if (first.column === "suppress") queue.length = 0;
+        else queue.unshift(command);
+        if (delivery.open_until === null) this.visit("batch", "judged before it was taken to the user");
+        command = first;
       }
       this.visit(delivery.state, command.column);
       const decision = decide(current, command, this.context);
@@ -192,9 +226,9 @@ class Model {
   observedCommand(kept: Kept): Command | null {
     const { notification, delivery } = kept;
     if (isSystemChannel(delivery.channel) || (delivery.rows === 1 && notification.subject === null)) return null;
-    const { told, observed } = this.judge(kept);
+    const { told, observed } = this.judge(kept, false);
     if (!observed || (told.length > 0 && delivery.open_until !== null)) return null;
-    return this.wordCommand(kept);
+    return this.wordCommand(kept, false);
   }
 
   visit(state: string, column: string): void {
@@ -330,7 +364,8 @@ async function emit(plan: EmitPlan, model: Model, real: Real): Promise<void> {
   const over = thread_id !== null && model.closed.has(thread_id);
   const batched = worded && !filtered && priority !== "critical" && !over;
   const shown = isSystemChannel(channelOf(effectiveAxes(axes, thread_id !== null)));
-  const muted = !filtered && !batched && shown && model.editor.off.has(type);
+  const escalates = over && mustNarrate(axes);
+  const muted = !filtered && !batched && (shown || escalates) && model.editor.off.has(type);
   const window = dedupe_key === null || filtered ? undefined : [user_id, thread_id, worded, dedupe_key].join("/");
   const until = model.at + WINDOW_MS;
 
@@ -383,10 +418,19 @@ async function emit(plan: EmitPlan, model: Model, real: Real): Promise<void> {
   const forAgent = axes.target === "agent" || axes.handler === "agent";
   const isObserved = forAgent && model.hasObserved(thread_id, subject);
   const open = batched && !isObserved ? model.openBatch(user_id, thread_id) : undefined;
-  if (open !== undefined) {
-    const at = open.delivery.rows;
+  const alike =
+    open !== undefined &&
+    open.delivery.priority === priority &&
+    JSON.stringify(open.notification.axes) === JSON.stringify(axes);
+  if (open !== undefined && alike) {
+    const late = model.at - open.notification.created_at >= WINDOW_MS && dedupe_key !== null;
+    const known = late ? model.keys.get(open.delivery.id)?.indexOf(dedupe_key) : -1;
+    const at = known === undefined || known < 0 ? open.delivery.rows : known;
+    if (at === open.delivery.rows) model.keys.get(open.delivery.id)?.push(dedupe_key);
+    else model.visit("batch", "counted to a row after its window");
     merge(open, at);
-    if (window !== undefined) model.windows.set(window, { id: open.delivery.id, row: at, until });
+    if (window !== undefined && at === open.delivery.rows)
+      model.windows.set(window, { id: open.delivery.id, row: at, until });
     return;
   }
   // The id and what follows from the input are the store's to choose; the rest is compared field by field.
@@ -396,7 +440,7 @@ async function emit(plan: EmitPlan, model: Model, real: Real): Promise<void> {
   const open_until = batched ? (waits ? Infinity : model.at + BATCH.window_ms) : null;
   const { next } = create(notification, { priority, ttl_ms: null, suppress, open_until }, model.context);
   model.add({ notification, delivery: next }, event);
-  if (over) model.run(next.id, closeCommands(next));
+  if (over) model.run(next.id, closeCommands(next), false, false);
   if (window !== undefined) model.windows.set(window, { id: next.id, row: 0, until });
 }
 
@@ -431,13 +475,13 @@ async function claim(thread: number | null, user: number, limit: number, leaseMs
     const here = notification.thread_id === null || notification.thread_id === thread_id;
     if (delivery.open_until === null || delivery.user_id !== user_id || !here) continue;
     const kept = model.kept.get(delivery.id);
-    if (kept !== undefined && !isSystemChannel(delivery.channel)) model.flush(kept);
+    if (kept !== undefined && !isSystemChannel(delivery.channel)) model.flush(kept, true);
   }
   const expected: Kept[] = [];
   for (const pending of model.pendingFor(user_id, thread_id)) {
     if (expected.length === limit) break;
-    if (model.editor.off.size > 0 && model.judge(pending).held > 0)
-      model.run(pending.delivery.id, [model.wordCommand(pending)]);
+    const command = model.judgeCommand(pending);
+    if (command !== null) model.run(pending.delivery.id, [command]);
     const kept = model.kept.get(pending.delivery.id);
     if (kept?.delivery.state === "PENDING") expected.push(kept);
   }
@@ -532,7 +576,7 @@ async function redrive(index: number, model: Model, real: Real): Promise<void> {
   if (event === undefined) throw new Error("the event behind it is gone");
   model.add({ notification, delivery: next }, event);
   if (notification.thread_id !== null && model.closed.has(notification.thread_id))
-    model.run(next.id, closeCommands(next));
+    model.run(next.id, closeCommands(next), false, false);
 }
 
 const index = fc.nat({ max: 50 });

@@ -102,6 +102,14 @@ describe("the page about the server", () => {
   });
 });
 
+describe("the document about models", () => {
+  it("has a loop that tells a model what has happened, and the model says it", async () => {
+    const [example, ...more] = blocks("docs/PROVIDERS.md", "js");
+    expect(more).toEqual([]);
+    expect(await runScript(example ?? "")).toContain("The nightly build is red.");
+  });
+});
+
 describe("the guide", () => {
   const examples = blocks("docs/GUIDE.md", "js");
 

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { type EventInput, Tidings } from "../../src/index.js";
 import { temporaryFolder } from "../support/folder.js";
 import { run } from "./cli.js";
 
@@ -55,6 +56,17 @@ describe("tidings subscribers check", () => {
   });
 });
 
+interface Shown {
+  enabled: boolean;
+  outcomes: string[];
+  notifications: {
+    channel: string;
+    rows: { key: string | null; count: number }[];
+    content: string;
+    degraded: string | null;
+  }[];
+}
+
 describe("tidings subscribers test", () => {
   test("shows what one event, and several, would become", async () => {
     const file = join(BUILT_IN, "tool_failure.toml");
@@ -70,7 +82,9 @@ describe("tidings subscribers test", () => {
         input: JSON.stringify(events),
       });
       expect(ended.code, ended.stdout + ended.stderr).toBe(0);
-      return JSON.parse(ended.stdout) as { content: string; rows: { count: number }[]; channel: string };
+      const { notifications } = JSON.parse(ended.stdout) as Shown;
+      expect(notifications).toHaveLength(1);
+      return notifications[0] as Shown["notifications"][number];
     };
     const one = await shown(failure("vault_search", "timeout"));
     expect(one.content.trim()).toBe("tool_fail: vault_search timeout after 5000ms");
@@ -110,8 +124,107 @@ describe("tidings subscribers test", () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^event 1: matched\nevent 2: not matched: its type is other\.done\nevent 3: filtered: /);
     expect(stdout).toMatch(/event 4: muted: conversation\.notifications\.kinds\.deploy\.muted = false/);
-    expect(stdout).toContain("on the channel inbox, priority normal");
+    expect(stdout).toContain("1 notification, priority normal, told at: next");
+    expect(stdout).toContain("on the channel inbox:");
     expect(stdout).toContain("deploy: done");
+  });
+
+  describe("merges and batches as the server does", () => {
+    const deploy = (name: string, more: object = {}) => ({
+      type: "deploy.done",
+      source: "ci",
+      severity: "error",
+      payload: { name },
+      thread_id: "t1",
+      ...more,
+    });
+    const file = (more: { batching?: string; priority?: string; enabled?: boolean }) => `[subscriber]
+id = "deploys"
+name = "Deploys"
+description = "Tells of deploys"
+version = "1.0.0"
+enabled = ${more.enabled ?? true}
+
+[events]
+types = ["deploy.*"]
+
+[batching]
+${more.batching ?? ""}
+
+[output]
+priority = "${more.priority ?? "normal"}"
+inject_at = "next"
+template = "deploys.j2"
+`;
+    const names = ["a", "b", "a", "c", "b"];
+
+    test.each<[string, Parameters<typeof file>[0], object[], string[]]>([
+      ["what is the same is one row", {}, names.map((name) => deploy(name)), ["a×2 b×2 c×1"]],
+      [
+        "nothing is merged without a window",
+        { batching: "dedupe_window_ms = 0" },
+        names.map((name) => deploy(name)),
+        ["a×1 b×1 a×1 c×1 b×1"],
+      ],
+      [
+        "without batching each is by itself",
+        { batching: "window_ms = 0" },
+        names.map((name) => deploy(name)),
+        ["a×2", "b×2", "c×1"],
+      ],
+      [
+        "so it is with a size of one",
+        { batching: "max_size = 1" },
+        names.map((name) => deploy(name)),
+        ["a×2", "b×2", "c×1"],
+      ],
+      ["so is what is critical", { priority: "critical" }, names.map((name) => deploy(name)), ["a×2", "b×2", "c×1"]],
+      [
+        "a full one is told, and counted to",
+        { batching: "max_size = 2" },
+        names.map((name) => deploy(name)),
+        ["a×2 b×2", "c×1"],
+      ],
+      [
+        "each thread and each user has its own",
+        {},
+        [deploy("a"), deploy("a", { thread_id: "t2" }), deploy("a", { user_id: "ada", thread_id: "t3" }), deploy("b")],
+        ["a×1 b×1", "a×1", "a×1"],
+      ],
+    ])("%s", async (_what, options, events, expected) => {
+      const data = await temporaryFolder();
+      mkdirSync(join(data, "subscribers"));
+      const path = join(data, "subscribers", "deploys.toml");
+      writeFileSync(path, file(options));
+      const template =
+        'told: {% for one in events %}{{ one.payload.name ~ "×" ~ one.count }}{% if not loop.last %} {% endif %}{% endfor %}';
+      writeFileSync(join(data, "subscribers", "deploys.j2"), template);
+      const { stdout, code } = await run(["subscribers", "test", path, "--event", "-", "--json"], {
+        input: JSON.stringify(events),
+      });
+      expect(code, stdout).toBe(0);
+      const { notifications } = JSON.parse(stdout) as Shown;
+      expect(notifications.map(({ content }) => content.replace("told: ", ""))).toEqual(expected);
+
+      // And what comes of them for real.
+      const tidings = await Tidings.open({ data });
+      for (const event of events) await tidings.emit(event as EventInput);
+      await tidings.close();
+      const reader = await Tidings.open({ data, mode: "read" });
+      const { notifications: real } = await reader.list({ user_id: undefined });
+      await reader.close();
+      expect(real.map(({ content }) => content.replace("told: ", "")).sort()).toEqual([...expected].sort());
+    });
+
+    test("and says so if the file is switched off", async () => {
+      const folder = await folderWith({ "deploys.toml": file({ enabled: false }), "deploys.j2": "told: {{ count }}" });
+      const line = ["subscribers", "test", join(folder, "deploys.toml"), "--event", "-"];
+      const { stdout } = await run(line, { input: JSON.stringify(deploy("a")) });
+      expect(stdout).toMatch(/^enabled = false: as it is, the file takes no events/);
+      expect(stdout).toContain("told: 1");
+      const json = await run([...line, "--json"], { input: JSON.stringify(deploy("a")) });
+      expect((JSON.parse(json.stdout) as Shown).enabled).toBe(false);
+    });
   });
 
   test("refuses a broken file and a missing event in words", async () => {

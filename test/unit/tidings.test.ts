@@ -114,7 +114,7 @@ describe("emit", () => {
     });
     const answer = await tidings.emit({ type: "x.y", source: "here", payload: { message: "it rains" } });
     expect(answer.matches[0]?.notification).toMatchObject({
-      content: "x.y (from here): it rains",
+      content: 'notice: "x.y (from here): it rains"',
       degraded: "the words of broken failed: no words",
     });
   });

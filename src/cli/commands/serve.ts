@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { StoreError } from "../../domain/errors.js";
 import { later } from "../../platform/timers.js";
@@ -160,6 +160,8 @@ async function refuseSecond(data: string): Promise<void> {
 function lookForFiles({ configFile, subscribersFolder }: Settings, output: Output): void {
   if (configFile !== undefined && !existsSync(configFile))
     throw new UsageError(`--config: there is no file ${JSON.stringify(configFile)}`, "--config");
+  if (configFile !== undefined && !statSync(configFile).isFile())
+    throw new UsageError(`--config: ${JSON.stringify(configFile)} is not a file`, "--config");
   if (subscribersFolder !== undefined && !existsSync(subscribersFolder))
     output.remark(`tidings: there is no folder ${oneLine(subscribersFolder)} yet; its files take effect when there is`);
 }

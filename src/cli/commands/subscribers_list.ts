@@ -12,7 +12,8 @@ export const subscribersList = defineCommand({
   summary: "list the subscribers and their states",
   usage: "[--user USER] [options]",
   about: [
-    "The built-in ones, those of your folder, and what is wrong with their files. With --json: {subscribers, problems}. " +
+    "The built-in ones, those of your folder, and what is wrong with their files. With --json: {subscribers, problems, " +
+      "without_effect}; the last are switches that are off and concern a core subscriber, which stays on. " +
       "docs/SUBSCRIBERS.md describes them.",
   ],
   terms: {

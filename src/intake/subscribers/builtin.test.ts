@@ -225,6 +225,45 @@ next: call cargo_check with action fetch and handle h_3 to read the result`,
   coderag_search,index_missing,"15:30:02",1`);
   });
 
+  it("tell in a batch how often each row came, where one came more than once", () => {
+    const iterations = row("budget.iteration.warning", { current: 9, limit: 10 }, { count: 3 });
+    expect(words("budget_warning", LOW, iterations)).toBe(`budget_warns[2]{budget,state,ts,times}:
+  tokens,85% consumed (42500/50000),"15:30:01",1
+  iterations,90% consumed (9/10),"15:30:01",3`);
+    expect(words("budget_warning", LOW, { ...iterations, count: 1 })).toContain("budget_warns[2]{budget,state,ts}:");
+
+    const spent = (count: number) => row("budget.token.exceeded", { current: 11, limit: 10 }, { count });
+    const late = row("budget.timeout.exceeded", {}, {});
+    expect(words("budget_exceeded", spent(2), late)).toBe(`info: budget exceeded - turn will terminate (3 times)
+budgets[2]{budget,times}:
+  110% tokens consumed (11/10),2
+  time,1`);
+    expect(words("budget_exceeded", spent(1), late)).toBe(`info: budget exceeded - turn will terminate
+budgets[2]: 110% tokens consumed (11/10),time`);
+
+    const other = row("agent.loop.detected", { pattern: "grep" });
+    expect(words("loop_detected", { ...LOOP, count: 4 }, other)).toBe(`loops[2]{pattern,repetitions,ts,times}:
+  vault_search → parse → vault_search,3,"15:30:01",4
+  grep,null,"15:30:01",1
+next: do not repeat it - try another way, or ask the user`);
+    expect(words("loop_detected", LOOP, other)).toContain("loops[2]{pattern,repetitions,ts}:");
+    for (const { id, types } of subscribers) {
+      const type = (types[0] ?? "").replace("*", "any");
+      const rows = [row(type, { message: "a" }), row(type, { message: "b" }, { count: 2 })];
+      expect(words(id, ...rows), id).toMatch(/\{.*,times\}:/);
+    }
+  });
+
+  it("tell a share of a budget where it means something, and the figures anyway", () => {
+    const told = (current: number, limit: number) =>
+      decode(words("budget_warning", row("budget.token.warning", { current, limit })));
+    expect(told(1e308, 1e-308)).toEqual({ budget_warn: "tokens running low (1e+308/1e-308)" });
+    expect(told(5, 0)).toEqual({ budget_warn: "tokens running low (5/0)" });
+    expect(told(-5, 10)).toEqual({ budget_warn: "tokens running low (-5/10)" });
+    expect(told(0, 10)).toEqual({ budget_warn: "0% tokens consumed (0/10)" });
+    expect(told(1e308, 1e308)).toEqual({ budget_warn: "100% tokens consumed (1e+308/1e+308)" });
+  });
+
   it("name the MCP server and what it means for its tools", () => {
     const about = (name: string) => decode(words("mcp_connection", row(`mcp.${name}`, { server: "github" })));
     expect(about("disconnected")).toMatchObject({
@@ -255,6 +294,44 @@ next: call cargo_check with action fetch and handle h_3 to read the result`,
             const text = words(id, ...many);
             expect(text.length).toBeGreaterThan(5);
             expect(text.length).toBeLessThanOrEqual(LIMITS.contentChars);
+            decode(text);
+          }
+        }
+  });
+});
+
+const KB60 = 60_000;
+/** Far more than is ever shown, of every kind. */
+const LONG: Readonly<Record<string, Json>> = {
+  "plain words": "Operation timed out ".repeat(KB60 / 20),
+  "one word": "x".repeat(KB60),
+  "what must be quoted": 'a,"b"\n'.repeat(KB60 / 6),
+  "pairs of surrogates": "🙂".repeat(KB60 / 4),
+  "what cannot be seen": "\u200b".repeat(KB60 / 3),
+  "words with something unseen after each letter": "a\u202e".repeat(KB60 / 4),
+  "a list": Array.from({ length: 1_000 }, (_, index) => `${index}`.repeat(15)),
+  "an object": Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key ${index}`, "y".repeat(40)])),
+  "lists in lists": JSON.parse(`${"[0,".repeat(30)}0${"]".repeat(30)}`) as Json,
+};
+
+describe("texts that are far too long", () => {
+  it.each(Object.keys(LONG))("never keep a built-in subscriber from its words: %s", (kind) => {
+    const long = LONG[kind] ?? "";
+    const names = fieldNames();
+    const everywhere = Object.fromEntries(names.map((name) => [name, long]));
+    // Without what would be said instead of it.
+    const sparse = names.map((name) => ({ [name]: long }));
+    const only = ["error_message", "message", "path", "handle", "pattern", "changed", "tools"];
+    const few = Object.fromEntries(only.map((name) => [name, long]));
+    for (const { id, types, batch } of subscribers)
+      for (const pattern of types)
+        for (const payload of pattern === types[0] ? [everywhere, few, ...sparse] : [everywhere, few]) {
+          const one = row(pattern.replace("*", "something"), payload, { subject: "s".repeat(LIMITS.subjectChars) });
+          // Objects are read key by key: forty rows of them are more than a render may cost.
+          const size = typeof long === "string" ? batch.max_size : Math.min(batch.max_size, 10);
+          for (const many of [[one], Array.from({ length: size }, () => ({ ...one, count: 3 }))]) {
+            const text = words(id, ...many);
+            expect(text.length, id).toBeLessThanOrEqual(LIMITS.contentChars);
             decode(text);
           }
         }
@@ -410,6 +487,42 @@ describe("any text", () => {
           );
         }),
         { numRuns: 60 },
+      );
+  });
+
+  it("and any number where a number is expected, beside texts of any length", () => {
+    const extreme = [0, -1, 1e308, -1e308, 1e-308, 5e-324, Number.MAX_SAFE_INTEGER, 0.1, 1e21];
+    const number = fc.oneof(
+      fc.constantFrom(...extreme),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.integer(),
+    );
+    const long = fc
+      .tuple(fc.constantFrom(...TRICKY, "word "), fc.integer({ min: 0, max: 60_000 }))
+      .map(([text, length]) =>
+        text
+          .repeat(Math.ceil(length / Math.max(1, text.length)))
+          .slice(0, length)
+          .toWellFormed(),
+      );
+    const texts = fieldNames().filter((name) => !NUMBERS.includes(name));
+    const payload = fc
+      .tuple(
+        fc.dictionary(fc.constantFrom(...NUMBERS, "retry_after", "retry_after_ms", "timeout_ms"), number),
+        fc.dictionary(fc.constantFrom(...texts), long, { maxKeys: 3 }),
+      )
+      .map(([numbers, words]): JsonObject => ({ ...words, ...numbers }));
+    for (const { id, types } of subscribers)
+      fc.assert(
+        fc.property(fc.array(payload, { minLength: 1, maxLength: 4 }), fc.nat(), (payloads, pick) => {
+          const type = (types[pick % types.length] ?? "").replace("*", "any");
+          const read = decode(words(id, ...payloads.map((one) => row(type, one)))) as JsonObject;
+          for (const name of ["exit_code", "window_seconds"]) {
+            const sent = payloads[0]?.[name];
+            if (Object.hasOwn(read, name)) expect(read[name]).toBe(sent === 0 ? 0 : sent);
+          }
+        }),
+        { numRuns: 40 },
       );
   });
 });

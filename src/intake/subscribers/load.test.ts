@@ -465,6 +465,13 @@ describe("a folder of subscribers", () => {
     expect((await loadFolder(folder)).broken.map(brief)).toEqual(["null is not a file", "null is not a file"]);
   });
 
+  it("is no template itself", async () => {
+    const folder = await folderWith({ "mine.toml": with_("output", 'template = "."') });
+    expect((await loadFolder(folder)).broken.map(brief)).toEqual([
+      'output.template the template "." is the folder itself, and not a file in it',
+    ]);
+  });
+
   it("has equal digests for equal texts only", async () => {
     const toml = with_("output", 'batch_template = "many.j2"');
     const folder = await folderWith({ "mine.toml": toml, "many.j2": "many" });

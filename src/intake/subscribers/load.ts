@@ -5,8 +5,8 @@
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parse, TomlError } from "smol-toml";
 import { KeyLocator, type KeyPath } from "../../config/locate.js";
+import { parseToml } from "../../config/toml.js";
 import type { Axes } from "../../domain/axes.js";
 import { type SubscriberId, subscriberId } from "../../domain/ids.js";
 import type { InjectionPoint, Priority } from "../../domain/priority.js";
@@ -155,13 +155,9 @@ class FolderReading {
     const path = join(this.#folder, name);
     const file = await readInside(this.#folder, name, SUBSCRIBER_LIMITS.fileBytes);
     if ("reason" in file) return [problem(path, file.reason)];
-    let content: unknown;
-    try {
-      content = parse(file.text, { unsafeKeyBehaviour: "throw" });
-    } catch (error) {
-      if (!(error instanceof TomlError)) throw error;
-      return [{ ...problem(path, tomlReason(error)), line: error.line, column: error.column }];
-    }
+    const toml = parseToml(file.text);
+    if ("problem" in toml) return [{ ...problem(path, ""), ...toml.problem }];
+    const { content } = toml;
     const id = idIn(content);
     let locator: KeyLocator | undefined;
     const at = (key: KeyPath, reason: string): SubscriberProblem => {
@@ -256,12 +252,6 @@ function toLoaded(
 
 function problem(file: string, reason: string, id: string | null = null): SubscriberProblem {
   return { file, line: null, column: null, key: null, reason, subscriber_file: file, subscriber_id: id };
-}
-
-/** The parser's own words, without its drawing of the place. */
-function tomlReason(error: TomlError): string {
-  const [first = ""] = error.message.split("\n");
-  return `is not valid TOML: ${first.replace(/^Invalid TOML document: /, "")}`;
 }
 
 function idIn(content: unknown): string | null {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { KeyPath } from "../../config/locate.js";
+import { type KeyProblem, keyProblems } from "../../config/problems.js";
 import { ADDRESSES, channelOf, HANDLERS, isSystemChannel, TARGETS } from "../../domain/axes.js";
 import { isTypePattern } from "../../domain/event.js";
 import { DIRECT_SUBSCRIBER, OVERFLOW_SUBSCRIBER } from "../../domain/ids.js";
@@ -36,7 +37,7 @@ export const RESERVED_IDS: ReadonlyMap<string, string> = new Map([
   [OVERFLOW_SUBSCRIBER, "overflow is the subscriber behind the summary of what was too much"],
 ]);
 
-const typeSchema = z
+export const typePatternSchema = z
   .string()
   .refine(
     isTypePattern,
@@ -70,7 +71,7 @@ const TABLES = {
   }),
   events: z.strictObject({
     types: z
-      .array(typeSchema)
+      .array(typePatternSchema)
       .min(1, "must name at least one event type")
       .max(SUBSCRIBER_LIMITS.typesMax, `has more than ${SUBSCRIBER_LIMITS.typesMax} types`),
     severity_filter: z.enum(SEVERITIES).default("info"),
@@ -141,62 +142,11 @@ const fileSchema = z
 /** A subscriber's file, checked, with every default filled in. */
 export type SubscriberFile = z.output<typeof fileSchema>;
 
-/** One thing that is wrong in a file, and where. */
-export interface KeyProblem {
-  readonly path: KeyPath;
-  readonly reason: string;
-}
-
 /** The file's content, or everything that is wrong with it. */
 export function parseSubscriberFile(content: unknown): { file: SubscriberFile } | { problems: KeyProblem[] } {
   const result = fileSchema.safeParse(content);
   if (result.success) return { file: result.data };
-  return { problems: result.error.issues.flatMap((issue) => problemsOf(issue, content)) };
-}
-
-function problemsOf(issue: z.core.$ZodIssue, content: unknown): KeyProblem[] {
-  const path = issue.path.map((part) => (typeof part === "symbol" ? String(part) : part));
-  const value = valueAt(content, path);
-  switch (issue.code) {
-    case "unrecognized_keys":
-      return issue.keys.map((key) => ({ path: [...path, key], reason: unknownKey(path, key) }));
-    case "invalid_value": {
-      if (value === undefined) return [{ path, reason: "is required" }];
-      const allowed = issue.values.map(String);
-      const hint = typeof value === "string" ? didYouMean(value, allowed) : "";
-      const choice = allowed.length === 1 ? "must be" : "must be one of";
-      return [{ path, reason: `${choice} ${allowed.join(", ")}, not ${shown(value)}${hint}` }];
-    }
-    case "invalid_type":
-      if (value === undefined) return [{ path, reason: "is required" }];
-      if (!issue.message.startsWith("Invalid input"))
-        return [{ path, reason: `${issue.message}, not ${shown(value)}` }];
-      return [{ path, reason: `must be ${KINDS[issue.expected] ?? issue.expected}, not ${shown(value)}` }];
-    case "too_big":
-    case "too_small":
-      return [{ path, reason: typeof value === "number" ? `${issue.message}, not ${shown(value)}` : issue.message }];
-    default:
-      return [{ path, reason: issue.message }];
-  }
-}
-
-const KINDS: Readonly<Record<string, string>> = {
-  string: "text in quotes",
-  boolean: "true or false",
-  array: "a list",
-  object: "a table",
-};
-
-const SHOWN_CHARS = 60;
-
-function shown(value: unknown): string {
-  if (typeof value === "string") {
-    const text = JSON.stringify(value);
-    return text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text;
-  }
-  if (Array.isArray(value)) return "a list";
-  if (value instanceof Date) return "a date";
-  return typeof value === "object" ? "a table" : String(value);
+  return { problems: keyProblems(result.error.issues, content, unknownKey) };
 }
 
 /** How the fields are called elsewhere, and which key of the file is meant. */
@@ -219,13 +169,4 @@ function unknownKey(path: KeyPath, key: string): string {
 
 function keysOf(table: string): string[] {
   return Object.hasOwn(TABLES, table) ? Object.keys(TABLES[table as keyof typeof TABLES].shape) : [];
-}
-
-function valueAt(content: unknown, path: KeyPath): unknown {
-  let value = content;
-  for (const part of path) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, part)) return undefined;
-    value = (value as Record<string | number, unknown>)[part];
-  }
-  return value;
 }

@@ -3,6 +3,7 @@
  * that is broken by an edit keeps its last good version; a file that is removed is gone, and a built-in subscriber whose
  * place it had is back.
  */
+import { placedLine } from "../../config/problems.js";
 import type { SubscriberId } from "../../domain/ids.js";
 import {
   BUILT_IN_FOLDER,
@@ -15,8 +16,11 @@ import { type FolderWatch, watchFolder } from "./watch.js";
 
 /** A problem, and what is in effect in spite of it. */
 export interface PresentProblem extends SubscriberProblem {
-  /** The last good version of the file, or the built-in subscriber of the same id; null if nothing is. */
-  readonly instead: "last_good" | "built_in" | null;
+  /**
+   * The last good version of the file, or the built-in subscriber of the same id; of switches that have no last good
+   * version, that all is on; null if nothing is.
+   */
+  readonly instead: "last_good" | "built_in" | "all_on" | null;
 }
 
 /** What a reading of the folder has changed. */
@@ -173,14 +177,14 @@ function difference(
   };
 }
 
+const KEPT: Readonly<Record<NonNullable<PresentProblem["instead"]>, string>> = {
+  last_good: " (the last good version stays in effect)",
+  built_in: " (the built-in one stays in effect)",
+  all_on: " (until it is mended, nothing is switched off)",
+};
+
 /** One line for a log or a terminal: where, what, and what is in effect instead. */
-export function problemLine({ file, line, column, key, reason, instead }: PresentProblem): string {
-  const place = [file, line, line === null ? null : column].filter((part) => part !== null).join(":");
-  const kept =
-    instead === "last_good"
-      ? " (the last good version stays in effect)"
-      : instead === "built_in"
-        ? " (the built-in one stays in effect)"
-        : "";
-  return `${place}: ${key === null ? "" : `${key} `}${reason}${kept}`;
+export function problemLine(problem: PresentProblem): string {
+  const { file, instead } = problem;
+  return `${placedLine(file, problem)}${instead === null ? "" : KEPT[instead]}`;
 }

@@ -10,7 +10,7 @@ import { characters, isTrue, lookup, textOf } from "./operations.js";
 import { type Evaluate, Namespace, type Run } from "./run.js";
 import { type Node, parseExpression, shown } from "./syntax.js";
 import { COMPARISONS, TESTS } from "./tests.js";
-import { FORBIDDEN_NAMES, isList, itemAt, nameOf, newObject, ToonText, type Value } from "./value.js";
+import { FORBIDDEN_NAMES, field, isList, itemAt, nameOf, newObject, ToonText, type Value } from "./value.js";
 
 /** What the compiler knows of its place in the template. */
 export interface Place {
@@ -209,15 +209,17 @@ class Compiler {
     this.#allowed(key);
     if (node.object.type !== "Identifier" || LITERALS.has(node.object.value)) {
       const object = inner(node.object);
-      return (run) => lookup(run, object(run), key);
+      return (run) => {
+        run.step();
+        return field(object(run), key);
+      };
     }
     const name = node.object.value;
     this.#known(name);
     return (run) => {
-      const object = run.scope.get(name);
-      if (!(object instanceof Namespace)) return lookup(run, object, key);
       run.step();
-      return object.fields.get(key);
+      const object = run.scope.get(name);
+      return object instanceof Namespace ? object.fields.get(key) : field(object, key);
     };
   }
 

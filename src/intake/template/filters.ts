@@ -134,10 +134,15 @@ function replace(run: Run, [value, old, fresh]: readonly Value[]): Value {
   return parts.join(to);
 }
 
+const UTC = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3])(?::[0-5]\d){2}(?:\.\d{3})?Z$/;
+
 /** The time of day, in UTC: `15:30:01`; undefined if it is no time. */
 function timeOfDay(run: Run, [value]: readonly Value[]): Value {
-  const ms = isoMs(textOf(run, value));
-  return ms === undefined ? undefined : new Date(ms).toISOString().slice(11, 19);
+  const text = textOf(run, value);
+  // As the store writes them: it says what is asked for.
+  if (UTC.test(text)) return text.slice(11, 19);
+  const ms = isoMs(text);
+  return ms === undefined ? undefined : new Date(ms).toISOString().slice(-13, -5);
 }
 
 const NUMBER = /^[+-]?\d{1,20}(?:\.\d{1,20})?$/;

@@ -1,6 +1,6 @@
 /** What a template may call. There is nothing else to call: no methods, no macros, nothing of JavaScript. */
 import { encode } from "@toon-format/toon";
-import { characters, cleanCopy, cleaned, textOf } from "./operations.js";
+import { beginning, characters, cleanCopy, textOf } from "./operations.js";
 import type { Run } from "./run.js";
 import { agoWords, isoMs } from "./time.js";
 import { nameOf, ToonText, type Value } from "./value.js";
@@ -37,15 +37,15 @@ function ago(run: Run, time: Value): Value {
   return ms === undefined || nowMs === undefined ? undefined : agoWords(ms, nowMs);
 }
 
-/** At most `length` characters, the sign of omission among them. */
+/** At most `length` characters, the sign of omission among them. What it costs depends on them, not on the text. */
 export function truncate(run: Run, value: Value, length: Value, end: Value): string {
   if (typeof length !== "number" || !Number.isInteger(length) || length < 1)
     throw run.failure(`truncate needs a whole number of characters from 1 on, not ${nameOf(length)}`);
-  const text = cleaned(run, textOf(run, value));
-  if (text.length <= length) return text;
-  const sign = end === undefined ? ["…"] : characters(run, textOf(run, end));
+  const { text, whole } = beginning(run, value, length);
+  if (whole && text.length <= length) return text;
+  const sign = end === undefined ? ["…"] : characters(run, beginning(run, end, length).text);
   const all = characters(run, text);
-  if (all.length <= length) return text;
+  if (whole && all.length <= length) return text;
   const kept = all.slice(0, Math.max(0, length - sign.length)).join("");
   return run.made(kept.trimEnd() + sign.slice(0, length).join(""));
 }

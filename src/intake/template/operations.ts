@@ -7,7 +7,6 @@ import {
   isList,
   isObject,
   itemAt,
-  itemsIn,
   nameOf,
   newObject,
   RANKS,
@@ -39,9 +38,23 @@ export function lookup(run: Run, value: Value, key: Value): Value {
 /** `payload.tool_name`, from the outside in. */
 export function lookupPath(run: Run, value: Value, path: string): Value {
   let found = value;
-  for (const key of path.split("."))
-    found = lookup(run, found, /^\d{1,9}$/.test(key) && isList(found) ? Number(key) : key);
+  for (const key of keysIn(path)) found = lookup(run, found, isList(found) && INDEX.test(key) ? Number(key) : key);
   return found;
+}
+
+const INDEX = /^\d{1,9}$/;
+const PATHS_MAX = 1_024;
+const PATHS = new Map<string, readonly string[]>();
+
+/** A template asks for the same few paths in every row. */
+function keysIn(path: string): readonly string[] {
+  let keys = PATHS.get(path);
+  if (keys === undefined) {
+    keys = path.split(".");
+    if (PATHS.size >= PATHS_MAX) PATHS.clear();
+    PATHS.set(path, keys);
+  }
+  return keys;
 }
 
 /** By code points: no character is ever cut in half. */
@@ -72,32 +85,64 @@ export function jsonOf(run: Run, value: Value): string {
 
 export type CleanJson = null | boolean | number | string | CleanJson[] | { [key: string]: CleanJson };
 
+/** The first so many characters of a value's text, and some more, cleaned: its cost is theirs and not the whole text's. */
+export function beginning(run: Run, value: Value, chars: number): { text: string; whole: boolean } {
+  const units = unitsFor(chars);
+  if (isList(value) || isObject(value)) {
+    const json = run.made(JSON.stringify(cleanCopy(run, value, units)));
+    return { text: json, whole: json.length <= units };
+  }
+  const text = textOf(run, value);
+  return { text: cleaned(run, prefix(text, units)), whole: text.length <= units };
+}
+
+/** A character may be two units of a text, and one that is not seen may follow each. */
+function unitsFor(chars: number): number {
+  return 3 * chars + 16;
+}
+
+function prefix(text: string, units: number): string {
+  if (text.length <= units) return text;
+  const cutsPair = /[\ud800-\udbff]/.test(text.charAt(units - 1));
+  return text.slice(0, cutsPair ? units - 1 : units);
+}
+
 /**
  * A copy for an encoder: plain JSON within the limits, every text and key cleaned, undefined as null. A list that holds
  * one list many times is as large as what it looks like, so every item costs. Of two keys that cleaning makes equal, the
- * one that needed none stays, else the first.
+ * one that needed none stays, else the first. With `room`, what lies beyond so many characters of its JSON is left out.
  */
-export function cleanCopy(run: Run, value: Value): CleanJson {
+export function cleanCopy(run: Run, value: Value, room = Number.POSITIVE_INFINITY): CleanJson {
   let chars = 0;
+  let left = room;
   const text = (raw: string): string => {
-    chars += raw.length;
+    const seen = prefix(raw, unitsFor(left));
+    chars += seen.length;
     run.within(chars);
-    return cleaned(run, raw);
+    const clean = cleaned(run, seen);
+    left -= clean.length + 2;
+    return clean;
   };
   const copyOf = (one: Value, depth: number): CleanJson => {
     run.step(8);
+    left -= 1;
     if (typeof one === "string") return text(one);
     if (one === undefined || one === null) return null;
     if (one instanceof ToonText) return text(one.text);
     if (typeof one !== "object") return one;
     if (depth >= run.limits.depth) throw run.overrun(`a value is nested deeper than ${run.limits.depth} levels`);
     if (isList(one)) {
-      run.step(one.length);
-      return itemsIn(one).map((item) => copyOf(item, depth + 1));
+      const items: CleanJson[] = [];
+      for (let index = 0; index < one.length && left > 0; index += 1) {
+        run.step();
+        items.push(copyOf(itemAt(one, index), depth + 1));
+      }
+      return items;
     }
     if (!isObject(one)) return null;
     const copy = newObject() as { [key: string]: CleanJson };
     for (const key of keysOf(run, one)) {
+      if (left <= 0) break;
       const name = text(key);
       if (name !== key && Object.hasOwn(copy, name)) continue;
       copy[name] = copyOf(field(one, key), depth + 1);

@@ -99,7 +99,16 @@ function lineOf(parts: readonly Part[]): string {
   const before = own.slice(start).trimStart();
   const lead = head === "" || /[ \t]$/.test(head) ? head : `${head} `;
   if (block?.scalar === true && before === "") return lead + block.text;
-  return lead + encode(scalarText([{ kind: "own", text: before }, ...rest]));
+  const text = scalarText([{ kind: "own", text: before }, ...rest]);
+  return lead + (isPlain(text) ? text : encode(text));
+}
+
+const PLAIN = /^[A-Za-z][A-Za-z0-9 _./()%+=!?-]*$/;
+const WORDS: ReadonlySet<string> = new Set(["true", "false", "null"]);
+
+/** Whether the encoder would write it as it is: sure for these, and most texts are such. A test compares the two. */
+export function isPlain(text: string): boolean {
+  return PLAIN.test(text) && !text.endsWith(" ") && !WORDS.has(text);
 }
 
 /** The one thing that `toon()` made, if nothing else but blanks is there. */

@@ -1,6 +1,7 @@
+import { decode } from "@toon-format/toon";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../domain/json.js";
-import { compileTemplate, type TemplateContext, TemplateError } from "./template.js";
+import { compileTemplate, TEMPLATE_LIMITS, type TemplateContext, TemplateError } from "./template.js";
 
 const EVENT = {
   type: "tool.call.failure",
@@ -234,6 +235,9 @@ describe("filters", () => {
     ["'abcdef' | truncate(6)", "abcdef"],
     ["'abcdef' | truncate(5, end='...')", "ab..."],
     ["'😀😀😀' | truncate(2)", "😀…"],
+    ["[1, 2, 3] | truncate(4)", "[1,…"],
+    ["[1, 2, 3] | truncate(7)", "[1,2,3]"],
+    ["{'a': 'bcdef'} | truncate(8)", '{"a":"b…'],
     ["{'a': [1]} | tojson", '{"a":[1]}'],
     ["p.tags | unique", ["b", "a"]],
     ["[[1], [1], {'a': 1}, {'a': 1}] | unique", [[1], { a: 1 }]],
@@ -275,6 +279,22 @@ describe("filters", () => {
     ["'soon' | time", null],
   ])("%s", (expression, expected) => {
     expect(given(expression)).toEqual(expected);
+  });
+});
+
+describe("truncate", () => {
+  it.each<[string, Json, string]>([
+    ["a text", "x".repeat(60_000), `${"x".repeat(9)}…`],
+    ["one of which nothing is seen at first", `${"\u200b".repeat(20)}abc${"x".repeat(60_000)}`, `abc${"x".repeat(6)}…`],
+    ["one of which nothing is seen at all", "\u200b".repeat(60_000), "…"],
+    ["one of pairs", "🙂".repeat(30_000), `${"🙂".repeat(9)}…`],
+    ["a list", Array.from({ length: 1_000 }, () => "long".repeat(10)), '["longlon…'],
+    ["an object", { a: "y".repeat(60_000), b: 1 }, '{"a":"yyy…'],
+  ])("costs what is kept, and not what there is, of %s", (_what, long, expected) => {
+    const limits = { ...TEMPLATE_LIMITS, steps: 200 };
+    const template = compileTemplate("k: {{ toon(event.payload.long | truncate(10)) }}", "test.j2", limits);
+    const text = template.render(contextOf([{ payload: { long } }]));
+    expect(decode(text)).toEqual({ k: expected });
   });
 });
 

@@ -11,7 +11,8 @@ export const agentCollect = defineMethod({
     const letGo = params.wait_ms > 0 ? runtime.waits.hold(caller.user_id) : undefined;
     try {
       const { carriers } = caller.as(undefined);
-      return { carrier: await carriers.collect(params, { signal: gone, bytes_max: bytesMax }) };
+      // Each text is in it twice: by itself, and in the block.
+      return { carrier: await carriers.collect(params, { signal: gone, bytes_max: bytesMax / 2 }) };
     } finally {
       letGo?.();
     }

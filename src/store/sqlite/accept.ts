@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { channelOf, effectiveAxes, isSystemChannel } from "../../domain/axes.js";
+import { channelOf, effectiveAxes, isSystemChannel, mustNarrate } from "../../domain/axes.js";
 import { assert, ConflictError, InvalidInputError } from "../../domain/errors.js";
 import { type Event, eventIdentity, type NewEvent } from "../../domain/event.js";
 import { type EventId, eventId, type NotificationId, notificationId } from "../../domain/ids.js";
@@ -10,6 +10,7 @@ import { mayAct, type Principal } from "../../domain/principal.js";
 import { closeCommands, create, decide, decideMerge, type MergedWords, type NewChange } from "../../domain/reducer.js";
 import { mostSevere } from "../../domain/severity.js";
 import { isoTime } from "../../domain/time.js";
+import { isTerminal } from "../../domain/transitions.js";
 import { crashPoint } from "../../platform/crashpoint.js";
 import type { Acceptance, Accepted, Draft, Match, Row, Stored } from "../contract.js";
 import type { Transaction } from "./commit.js";
@@ -81,7 +82,7 @@ function decideDraft(
       ? null
       : DedupeWindows.keyOf(user_id, thread_id, subscriber_id, draft.dedupe_key);
   const batch = batchOf(draft, thread);
-  const rule = heldAtOnce(core, event, draft, batch);
+  const rule = heldAtOnce(core, event, draft, batch, thread);
   let linked_to: Notification["linked_to"] = null;
   if (rule === undefined) {
     const window = key === null ? undefined : core.dedupe.find(key, at);
@@ -96,9 +97,10 @@ function decideDraft(
   if (batch !== null && !observed) {
     const open = core.batches.find({ subscriber_id, user_id, thread_id });
     const into = open === undefined ? undefined : core.ledger.byNumber(open);
-    if (into !== undefined) {
-      const merged = mergeInto(core, at, event, draft, into, into.delivery.rows, key);
-      if ("outcome" in merged) return { ...merged, full: merged.kept.delivery.rows >= batch.max_size };
+    if (into !== undefined && isAlike(into, draft)) {
+      const row = rowWithKey(core, at, into, draft) ?? into.delivery.rows;
+      const merged = mergeInto(core, at, event, draft, into, row, key);
+      if ("outcome" in merged) return { ...merged, full: merged.full || merged.kept.delivery.rows >= batch.max_size };
     }
   }
   const id = notificationId(core.ids.numbered(at, number));
@@ -134,7 +136,7 @@ function decideDraft(
 
 /** A source that calls everything critical is believed so many times a minute. */
 function withinQuota(core: Core, at: number, { user_id, source }: Event, draft: Draft): Draft {
-  if (draft.priority !== "critical" || draft.filtered || core.quota.take(user_id, source, at)) return draft;
+  if (draft.priority !== "critical" || draft.filtered || core.quota.allows(user_id, source, at)) return draft;
   const { inject_at } = draft;
   return {
     ...draft,
@@ -158,10 +160,36 @@ function batchOf({ batch, priority, filtered, axes }: Draft, thread: Thread | nu
   return { ...batch, shown: isSystemChannel(channelOf(axes)) };
 }
 
+/** Whether it goes the same way: its subscriber's file may have changed since the batch was opened. */
+function isAlike({ notification, delivery }: Held, draft: Draft): boolean {
+  const { address, target, handler } = notification.axes;
+  return (
+    delivery.priority === draft.priority &&
+    notification.inject_at === draft.inject_at &&
+    address === draft.axes.address &&
+    target === draft.axes.target &&
+    handler === draft.axes.handler
+  );
+}
+
+/** The row with its key, also when its window is over: what is told together is told once. */
+function rowWithKey(core: Core, at: number, into: Held, { dedupe_key, dedupe_window_ms }: Draft): number | undefined {
+  if (dedupe_key === null || at - into.notification.created_at < dedupe_window_ms) return undefined;
+  return core.rows.of(into, () => "").find(({ key }) => key === dedupe_key)?.row;
+}
+
 /** What the system would show at once is judged at once; all else when it is told. */
-function heldAtOnce(core: Core, event: Event, draft: Draft, batch: Batch | null): string | undefined {
+function heldAtOnce(
+  core: Core,
+  event: Event,
+  draft: Draft,
+  batch: Batch | null,
+  thread: Thread | null,
+): string | undefined {
   if (draft.filtered || batch !== null) return undefined;
-  if (!isSystemChannel(channelOf(effectiveAxes(draft.axes, event.thread_id !== null)))) return undefined;
+  // Nobody is left in its thread to narrate it.
+  const escalates = thread !== null && thread.state !== "open" && mustNarrate(draft.axes);
+  if (!escalates && !isSystemChannel(channelOf(effectiveAxes(draft.axes, event.thread_id !== null)))) return undefined;
   const { disabled_subscribers } = core.settings.of(event.user_id);
   if (!core.editor.holdsAny(disabled_subscribers)) return undefined;
   return core.editor.held(event, draft.subscriber_id, draft.priority, disabled_subscribers);
@@ -327,6 +355,13 @@ function closed(core: Core, transaction: Transaction, match: Match): Match {
 function writeOutcome(core: Core, transaction: Transaction, event: Event, outcome: Outcome, seq: number): Stored {
   const { kept, into, key, row, draft } = outcome;
   const until = transaction.at + draft.dedupe_window_ms;
+  // What has become critical by this event is one more, whatever it was before.
+  if (
+    kept.delivery.priority === "critical" &&
+    into?.delivery.priority !== "critical" &&
+    !isTerminal(kept.delivery.state)
+  )
+    core.quota.count(event.user_id, event.source, transaction.at);
   if (into === null) {
     const held = core.ledger.insert(kept, seq);
     if (key !== null) core.dedupe.set(key, held.number, 0, until, transaction.at);

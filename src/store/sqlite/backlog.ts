@@ -40,12 +40,14 @@ export class Backlog {
     this.#oldestInPlace = connection
       .prepare(
         `SELECT number FROM deliveries WHERE user_id = ? AND ${PLACE} = ? AND priority = ? AND state = 'PENDING'
+           AND open_until IS NULL AND effective NOT IN ('user/user/agent', 'session/user/agent')
          ORDER BY number LIMIT ?`,
       )
       .pluck();
     this.#oldestOfSource = connection
       .prepare(
         `SELECT number FROM deliveries WHERE user_id = ? AND source = ? AND priority = ? AND state = 'PENDING'
+           AND open_until IS NULL AND effective NOT IN ('user/user/agent', 'session/user/agent')
          ORDER BY number LIMIT ?`,
       )
       .pluck();
@@ -64,6 +66,7 @@ export class Backlog {
     return this.#count(sourceKey(user_id, source), () => this.#ofSource.get(user_id, source) as number);
   }
 
+  /** Of those that may be folded: what is open, and what an agent must narrate, may not. */
   oldestInPlace(user_id: UserId, place: string, priority: Priority, limit: number): number[] {
     return this.#oldestInPlace.all(user_id, place, priority, limit) as number[];
   }

@@ -10,7 +10,7 @@ import type { CommandRequest, Stored } from "../contract.js";
 import type { Transaction } from "./commit.js";
 import type { Core, Owner } from "./core.js";
 import { linked } from "./journal.js";
-import { flushCommand, observedCommand } from "./judgement.js";
+import { flushCommand, judgeCommand, observedCommand } from "./judgement.js";
 import type { Held } from "./ledger.js";
 
 /** One change of one delivery, decided and not yet written. */
@@ -29,16 +29,26 @@ export interface Plan {
 /** Whoever is told something of an open batch, or what became of it, is told all of it. */
 const NEEDS_WORDS: ReadonlySet<Column> = new Set(["dispatch", "collect", "ack", "escalate", "expire"]);
 
+/** An open batch is closed before it is told; and what goes from an agent to the user is told to somebody new. */
+function beforeTelling(core: Core, at: number, held: Held, { column }: Command): Command | null {
+  const { delivery } = held;
+  if (delivery.open_until !== null) return NEEDS_WORDS.has(column) ? flushCommand(core, at, held, true) : null;
+  if (column !== "escalate" || delivery.state !== "PENDING") return null;
+  const command = judgeCommand(core, at, held);
+  return command === null || decide(held, command, { at, policy: core.policy }).outcome !== "changed" ? null : command;
+}
+
 export function plan(core: Core, transaction: Transaction, held: Held, commands: readonly Command[]): Plan | Miss {
   const steps: Step[] = [];
   const queue = [...commands];
   let current = held;
   for (let command = queue.shift(); command !== undefined; command = queue.shift()) {
-    if (current.delivery.open_until !== null && NEEDS_WORDS.has(command.column)) {
-      queue.unshift(command);
-      command = flushCommand(core, transaction.at, current);
+    const first = beforeTelling(core, transaction.at, current, command);
+    if (first !== null) {
       // Nothing of it is to be told: it ends here.
-      if (command.column === "suppress") queue.length = 0;
+      if (first.column === "suppress") queue.length = 0;
+      else queue.unshift(command);
+      command = first;
     }
     const decision = decide(current, command, { at: transaction.at, policy: core.policy });
     if (decision.outcome === "miss") return decision.miss;

@@ -9,7 +9,7 @@ import { type AgentQueue, everyPoint } from "./agent_queue.js";
 import { plan, type Step, write } from "./changes.js";
 import type { Transaction } from "./commit.js";
 import type { Core } from "./core.js";
-import { flush, flushForPoint, judge } from "./flush.js";
+import { flushForAgent, flushForPoint, judge } from "./flush.js";
 import type { Held } from "./ledger.js";
 
 /** Locks what is pending under one lease, in one entry. */
@@ -86,7 +86,7 @@ function mostUrgent(
 /** What of a pending one is to be told now, worded; null if nothing of it is, and it was suppressed. */
 export function toTell(core: Core, transaction: Transaction, held: Held): Held | null {
   if (held.delivery.open_until === null) return judge(core, transaction, held);
-  const flushed = flush(core, transaction, held, "flush");
+  const flushed = flushForAgent(core, transaction, held);
   return flushed.delivery.state === "PENDING" ? flushed : null;
 }
 

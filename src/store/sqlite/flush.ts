@@ -11,16 +11,17 @@ import type { Core } from "./core.js";
 import { flushCommand, judgeCommand } from "./judgement.js";
 import type { Held } from "./ledger.js";
 
-/** Closes an open one and words it; on a system channel it is shown from now on. */
+/** Closes an open one and words it; on a system channel it is shown from now on, else it waits for its agent. */
 export function flush(core: Core, transaction: Transaction, held: Held, operation: Operation): Held {
-  return run(core, transaction, held, flushCommands(core, transaction.at, held), operation);
+  const shown = isSystemChannel(held.delivery.channel);
+  const command = flushCommand(core, transaction.at, held, shown);
+  const commands: Command[] = shown && command.column === "flush" ? [command, { column: "dispatch" }] : [command];
+  return run(core, transaction, held, commands, operation);
 }
 
-/** What a flush comes to: worded, and shown if the system shows it; or suppressed. */
-export function flushCommands(core: Core, at: number, held: Held): readonly Command[] {
-  const command = flushCommand(core, at, held);
-  if (command.column === "suppress" || !isSystemChannel(held.delivery.channel)) return [command];
-  return [command, { column: "dispatch" }];
+/** Closes an open one for an agent that has come for it. */
+export function flushForAgent(core: Core, transaction: Transaction, held: Held): Held {
+  return run(core, transaction, held, [flushCommand(core, transaction.at, held, true)], "flush");
 }
 
 /** The open ones of a thread, or of the user's own without one, that whoever comes now takes. */
@@ -34,7 +35,7 @@ export function flushForPoint(
   for (const number of core.batches.of(user_id, thread_id)) {
     const held = core.ledger.byNumber(number);
     if (held === undefined || isSystemChannel(held.delivery.channel)) continue;
-    if (takes(held.delivery.priority, held.notification.inject_at)) flush(core, transaction, held, "flush");
+    if (takes(held.delivery.priority, held.notification.inject_at)) flushForAgent(core, transaction, held);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Event } from "../../domain/event.js";
 import type { EventId, ThreadId, UserId } from "../../domain/ids.js";
 import type { Change, EntryBody, JournalEntry } from "../../domain/journal.js";
 import type { Principal } from "../../domain/principal.js";
@@ -14,6 +15,10 @@ interface JournalRow extends EntryRow {
   readonly body: string;
 }
 
+/** How many of the events written last are kept at hand, and how long their entries are at most. */
+const RECENT_MAX = 4_096;
+const RECENT_CHARS = 2_048;
+
 const COLUMNS = "seq, at, type, user_id, thread_id, body";
 
 /** The append-only log. The writer assigns `seq`, one after the other. */
@@ -28,6 +33,8 @@ export class Journal {
   readonly #pruned: { seq: number; at: number };
   /** Whom the entries since the last `takeUsers` are about. */
   #users = new Set<UserId>();
+  /** Each event has the slot of its `seq`; only short ones, so that this stays small. */
+  readonly #recent: (Event | undefined)[] = [];
   #lastSeq: number;
 
   constructor(connection: Connection, blocks: Blocks, meta: Meta) {
@@ -72,6 +79,8 @@ export class Journal {
     this.#insert.run(this.#lastSeq, at, body.type, user_id, thread_id, text);
     this.#blocks.mark("j", user_id, this.#lastSeq);
     this.#users.add(user_id);
+    if (body.type === "event")
+      this.#recent[this.#lastSeq % RECENT_MAX] = text.length <= RECENT_CHARS ? body.event : undefined;
     return this.#lastSeq;
   }
 
@@ -85,6 +94,13 @@ export class Journal {
   read(seq: number): JournalEntry | undefined {
     const row = this.#one.get(seq) as JournalRow | undefined;
     return row === undefined ? undefined : entryOf(row);
+  }
+
+  /** The event, mostly without reading: those that came last are at hand. */
+  event(id: EventId): Event | undefined {
+    const seq = numberInId(id);
+    const recent = seq === undefined ? undefined : this.#recent[seq % RECENT_MAX];
+    return recent?.id === id ? recent : this.ofEvent(id)?.event;
   }
 
   /** The entry that accepted an event: the event's id carries its `seq`. */

@@ -12,10 +12,10 @@ import type { RowRecord } from "./rows.js";
 
 /** The rows of a notification with their events. */
 export function rowsOf(core: Core, held: Held): { record: RowRecord; event: Event }[] {
-  const first = () => core.journal.ofEvent(held.notification.event_id)?.event.timestamp ?? "";
+  const first = () => core.journal.event(held.notification.event_id)?.timestamp ?? "";
   return core.rows.of(held, first).flatMap((record) => {
-    const entry = core.journal.ofEvent(record.event_id);
-    return entry === undefined ? [] : [{ record, event: entry.event }];
+    const event = core.journal.event(record.event_id);
+    return event === undefined ? [] : [{ record, event }];
   });
 }
 
@@ -32,10 +32,10 @@ interface Judgement {
   readonly held: number;
 }
 
-function judgementOf(core: Core, held: Held): Judgement {
+function judgementOf(core: Core, held: Held, told_now: boolean): Judgement {
   const { notification, delivery } = held;
   const disabled = core.settings.of(delivery.user_id).disabled_subscribers;
-  const mutes = core.editor.holdsAny(disabled);
+  const mutes = told_now && core.editor.holdsAny(disabled);
   const told: Row[] = [];
   const rules = new Set<string>();
   let observed = false;
@@ -73,24 +73,30 @@ export function isObserved(
 
 const RULES_SHOWN = 5;
 
-/** Closes the batch and words it of what is to be told now; with nothing left to tell it is suppressed. */
-export function flushCommand(core: Core, at: number, held: Held): Command {
-  return commandFor(core, at, held, judgementOf(core, held));
+/**
+ * Closes the batch and words it. If it is told now, it is worded of what the switches let pass, and with nothing left it is
+ * suppressed; if it then waits for its agent, the switches are asked when that one comes.
+ */
+export function flushCommand(core: Core, at: number, held: Held, told_now: boolean): Command {
+  return commandFor(core, at, held, judgementOf(core, held, told_now));
 }
 
 /** What must be done before it is told, if anything of it is held back now; null if all of it is to be told as it stands. */
 export function judgeCommand(core: Core, at: number, held: Held): Command | null {
-  const { disabled_subscribers } = core.settings.of(held.delivery.user_id);
-  if (!core.editor.holdsAny(disabled_subscribers)) return null;
-  const judgement = judgementOf(core, held);
-  return judgement.held === 0 ? null : commandFor(core, at, held, judgement);
+  const { attempts, user_id, rows } = held.delivery;
+  const { disabled_subscribers } = core.settings.of(user_id);
+  // What was collected before may have been worded of a part of its rows.
+  const whole = attempts === 0 || rows === 1;
+  if (whole && !core.editor.holdsAny(disabled_subscribers)) return null;
+  const judgement = judgementOf(core, held, true);
+  return whole && judgement.held === 0 ? null : commandFor(core, at, held, judgement);
 }
 
 /** Withdraws what the agent has seen by itself; null if nothing is to be withdrawn now. */
 export function observedCommand(core: Core, at: number, held: Held): Command | null {
   const { notification, delivery } = held;
   if (isSystemChannel(delivery.channel) || (delivery.rows === 1 && notification.subject === null)) return null;
-  const judgement = judgementOf(core, held);
+  const judgement = judgementOf(core, held, false);
   // An open one leaves them out when it is closed.
   if (!judgement.observed || (judgement.told.length > 0 && delivery.open_until !== null)) return null;
   return commandFor(core, at, held, judgement);

@@ -98,6 +98,7 @@ export class Ledger {
   readonly #updateNotification: Statement;
   readonly #updateDelivery: Statement;
   readonly #acknowledge: Statement;
+  readonly #count: Statement;
   readonly #byNumber: Statement;
   readonly #insertMerged: Statement;
   readonly #mergedLatest: Statement;
@@ -137,6 +138,11 @@ export class Ledger {
         count = ?, lease_epoch = ?, lease_id = ?, owner = ?, deadline = ?, not_before = ?, attempts = ?,
         updated_at = ?, action = ?, read_at = ?, reason = ?, live = ?, unread = ?, due_at = ?, last_seq = ?, rows = ?,
         open_until = ?
+       WHERE number = ? AND state = ? AND lease_epoch = ? AND revision = ? AND count = ?`,
+    );
+    // The same for a further event: only the numbers differ.
+    this.#count = connection.prepare(
+      `UPDATE deliveries SET count = ?, rows = ?, revision = ?, updated_at = ?, last_seq = ?
        WHERE number = ? AND state = ? AND lease_epoch = ? AND revision = ? AND count = ?`,
     );
     // The same for the most frequent change: what it leaves as it is need not be bound and written.
@@ -245,9 +251,11 @@ export class Ledger {
   /** Writes what a decision made of `before`. */
   update(before: Held, next: Delivery, seq: number): Held {
     const was = before.delivery;
-    const { changes } = isAcknowledgement(was, next)
-      ? this.#writeAcknowledgement(before, next, seq)
-      : this.#writeAll(before, next, seq);
+    const { changes } = isCount(was, next)
+      ? this.#writeCount(before, next, seq)
+      : isAcknowledgement(was, next)
+        ? this.#writeAcknowledgement(before, next, seq)
+        : this.#writeAll(before, next, seq);
     if (changes !== 1) assert(false, `delivery ${next.id} changed under the writer's hands`);
     if (next.thread_id !== was.thread_id && next.thread_id !== null)
       this.#blocks.mark("t", next.thread_id, before.number);
@@ -259,6 +267,22 @@ export class Ledger {
     if (was.open_until !== null && next.open_until === null) this.#batches.closed(notification, number);
     if (was.state !== next.state) this.#backlog.changed(notification, was, next);
     return this.#remember({ notification, delivery: next, number, last_seq: seq });
+  }
+
+  #writeCount({ number, delivery: was }: Held, next: Delivery, seq: number) {
+    const { count, rows, revision, updated_at } = next;
+    return this.#count.run(
+      count,
+      rows,
+      revision,
+      updated_at,
+      seq,
+      number,
+      was.state,
+      was.lease_epoch,
+      was.revision,
+      was.count,
+    );
   }
 
   #writeAcknowledgement({ number, delivery: was }: Held, next: Delivery, seq: number) {
@@ -447,6 +471,25 @@ export function heldOf(row: HeldRow): Held {
     reason: row[36],
   };
   return { notification, delivery: delivery as Delivery, number, last_seq: row[37] };
+}
+
+/** Whether it is one event more, and nothing but numbers has changed. */
+function isCount(was: Delivery, next: Delivery): boolean {
+  return (
+    next.count === was.count + 1 &&
+    was.state === next.state &&
+    was.lease_epoch === next.lease_epoch &&
+    was.thread_id === next.thread_id &&
+    was.effective === next.effective &&
+    was.priority === next.priority &&
+    was.open_until === next.open_until &&
+    was.deadline === next.deadline &&
+    was.not_before === next.not_before &&
+    was.attempts === next.attempts &&
+    was.action === next.action &&
+    was.read_at === next.read_at &&
+    was.reason === next.reason
+  );
 }
 
 /** Whether nothing differs but what an acknowledgement changes. */

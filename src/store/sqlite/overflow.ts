@@ -63,8 +63,8 @@ function fold(
   const places = new Map<ThreadId | null, Held[]>();
   let found = 0;
   for (const priority of FOLDABLE) {
-    // Some of them may be spared: the summaries, what is still open, what must be narrated.
-    for (const number of oldest(priority, 2 * wanted + KINDS_MAX)) {
+    // One of them may be a summary, which is spared.
+    for (const number of oldest(priority, wanted - found + 1)) {
       if (found >= wanted) break;
       const held = core.ledger.byNumber(number);
       if (held === undefined || !mayFold(held)) continue;

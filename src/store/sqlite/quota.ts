@@ -12,17 +12,23 @@ export class CriticalQuota {
     this.#perMinute = perMinute;
   }
 
-  /** Counts one; answers whether it may be critical. */
-  take(user_id: UserId, source: string, at: number): boolean {
-    const key = `${user_id}\n${source}`;
+  /** Whether one more may be critical. */
+  allows(user_id: UserId, source: string, at: number): boolean {
+    const minute = this.#minutes.get(keyOf(user_id, source));
+    const made = minute === undefined || minute.since + MINUTE_MS <= at ? 0 : minute.count;
+    return made < this.#perMinute;
+  }
+
+  /** One more was made. */
+  count(user_id: UserId, source: string, at: number): void {
+    const key = keyOf(user_id, source);
     const minute = this.#minutes.get(key);
-    if (minute === undefined || minute.since + MINUTE_MS <= at) {
-      this.#makeRoom(at);
-      this.#minutes.set(key, { since: at, count: 1 });
-      return this.#perMinute > 0;
+    if (minute !== undefined && minute.since + MINUTE_MS > at) {
+      minute.count += 1;
+      return;
     }
-    minute.count += 1;
-    return minute.count <= this.#perMinute;
+    this.#makeRoom(at);
+    this.#minutes.set(key, { since: at, count: 1 });
   }
 
   #makeRoom(at: number): void {
@@ -31,4 +37,8 @@ export class CriticalQuota {
     // A storm of sources: the oldest are forgotten, and may be critical anew.
     while (this.#minutes.size >= KEPT_MAX) this.#minutes.delete(this.#minutes.keys().next().value ?? "");
   }
+}
+
+function keyOf(user_id: UserId, source: string): string {
+  return `${user_id}\n${source}`;
 }

@@ -215,7 +215,7 @@ export class SqliteStore implements Store {
       carriers: new Carriers(connection),
       threads: new Threads(connection),
       tokens: new Tokens(connection),
-      settings: new Settings(connection),
+      settings: new Settings(connection, lock !== undefined),
     };
     this.#core = core;
     this.#clock = new JournalClock(options.clock, journal.last().at);

@@ -1,0 +1,105 @@
+/** What the rehearsal model understands of a block of notifications and of the user's words. */
+import { InvalidInputError } from "../../domain/errors.js";
+import { type JsonObject, takeJson } from "../../domain/json.js";
+
+export interface Told {
+  readonly id: string;
+  /** The first words of what it says; empty where only its id was found. */
+  readonly words: string;
+}
+
+export interface Reading {
+  readonly notifications: readonly Told[];
+  /** Those that the user must be told. */
+  readonly tell: readonly Told[];
+  readonly critical: boolean;
+  /** Of directives; they stand outside the data. */
+  readonly commands: readonly Command[];
+}
+
+export interface Command {
+  readonly name: string;
+  readonly input: JsonObject;
+  /** Why the input cannot be used. */
+  readonly malformed?: string;
+}
+
+const NOTHING: Reading = { notifications: [], tell: [], critical: false, commands: [] };
+const FENCED = /<data id=([\w-]+)(?: [^>]*)?>([\s\S]*?)<\/data id=\1>/g;
+const HEADING = /^\*\*([^*]+?):?\*\*$/;
+const ENTRY = /^- `([\w-]+)`/;
+const INSTRUCTION = /^ {2}(?:Instruction:|>) (.*)$/;
+const WORDS_SHOWN = 80;
+
+/** Structure is outside the fences only: what stands inside is data, whatever it looks like. */
+export function readBlock(block: string | undefined): Reading {
+  if (block === undefined) return NOTHING;
+  const contents: string[] = [];
+  const outside = block.replace(FENCED, (_, _nonce: string, content: string) => {
+    contents.push(content);
+    return `<data ${contents.length - 1}>`;
+  });
+  const told = new Map<string, { id: string; words: string; group: string }>();
+  const commands: Command[] = [];
+  let group = "";
+  let newest: { words: string } | undefined;
+  for (const line of outside.split("\n")) {
+    const heading = HEADING.exec(line)?.[1];
+    if (heading !== undefined) {
+      group = heading;
+      newest = undefined;
+    }
+    const id = ENTRY.exec(line)?.[1];
+    if (id !== undefined) {
+      const entry = { id, words: "", group };
+      told.set(id, entry);
+      newest = entry;
+    }
+    const fence = /<data (\d+)>/.exec(line)?.[1];
+    if (newest?.words === "" && fence !== undefined) newest.words = firstWords(contents[Number(fence)] ?? "");
+    const command = commandIn(INSTRUCTION.exec(line)?.[1] ?? "", true);
+    if (command !== undefined) commands.push(command);
+  }
+  const notifications = [...told.values()];
+  return {
+    notifications: notifications.map(({ id, words }) => ({ id, words })),
+    tell: notifications.filter((entry) => entry.group === "Tell the user").map(({ id, words }) => ({ id, words })),
+    critical: notifications.some((entry) => entry.group === "Critical"),
+    commands,
+  };
+}
+
+function firstWords(content: string): string {
+  const line = content.trim().split("\n")[0]?.trim() ?? "";
+  return line.length > WORDS_SHOWN ? `${line.slice(0, WORDS_SHOWN)}…` : line;
+}
+
+/** One for each line that says `call NAME {json}`; the input may be left out where the line says nothing else. */
+export function commandsIn(text: string): readonly Command[] {
+  return text.split("\n").flatMap((line) => commandIn(line, false) ?? []);
+}
+
+function commandIn(line: string, needsInput: boolean): Command | undefined {
+  const found =
+    /(?:^|\s)call ([\w.-]+)\s+(\{.*\})\s*$/.exec(line) ?? (needsInput ? null : /^\s*call ([\w.-]+)\s*$/.exec(line));
+  if (found === null) return undefined;
+  const [, name = "", input = "{}"] = found;
+  try {
+    return { name, input: takeJson(JSON.parse(input), "input") };
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof InvalidInputError)) throw error;
+    return { name, input: {}, malformed: error.message };
+  }
+}
+
+/** How many words are to be said slowly. */
+export function slowWordsIn(text: string): number | undefined {
+  const count = /\bsay slowly (\d{1,4})\b/i.exec(text)?.[1];
+  return count === undefined ? undefined : Number(count);
+}
+
+/** Whether the newest of the user's words on it ask for silence. */
+export function isSilent(texts: readonly string[]): boolean {
+  const newest = texts.findLast((text) => /\b(stay silent|speak again)\b/i.test(text)) ?? "";
+  return newest.toLowerCase().lastIndexOf("stay silent") > newest.toLowerCase().lastIndexOf("speak again");
+}
