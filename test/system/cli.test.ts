@@ -517,7 +517,7 @@ describe("several processes", () => {
   });
 
   test("readers and writers may all be the first in a new folder", async () => {
-    const lines = ["inbox", "emit cli.a.b", "ledger", "dead list", "emit cli.a.b", "doctor"];
+    const lines = ["inbox", "emit cli.a.b", "ledger", "dead list", "emit cli.a.b", "subscribers list"];
     const ended = await Promise.all(lines.map((line) => cli.run(line, "--json", "--wait-ms", "60000")));
     expect(ended.map((one) => [one.code, one.stderr])).toEqual(lines.map(() => [0, ""]));
   });
