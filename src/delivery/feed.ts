@@ -2,7 +2,8 @@
  * What users are to be shown, as it happens: the journal read as pushes. Only what a system channel owns is pushed;
  * what is the agent's alone is not, until it escalates.
  */
-import { isSystemChannel } from "../domain/axes.js";
+import { type Axes, channelOf, isSystemChannel } from "../domain/axes.js";
+import { assert } from "../domain/errors.js";
 import type { EventId, NotificationId, TokenId, UserId } from "../domain/ids.js";
 import type { Change, JournalEntry } from "../domain/journal.js";
 import { LIMITS } from "../domain/limits.js";
@@ -50,8 +51,8 @@ export async function* feed(
 async function pushesOf(states: States, entry: JournalEntry): Promise<Push[]> {
   const { seq, user_id } = entry;
   const pushes: Push[] = [];
-  for (const id of new Set(entry.changes.map((change) => change.notification_id))) {
-    const changes = entry.changes.filter((change) => change.notification_id === id);
+  for (const [id, changes] of byNotification(entry.changes)) {
+    if (states.hides(id, changes)) continue;
     const shown = await states.after(entry, id, changes);
     // Retention has removed it meanwhile: it was settled long ago.
     if (shown === undefined || !isSystemChannel(shown.delivery.channel)) continue;
@@ -63,6 +64,19 @@ async function pushesOf(states: States, entry: JournalEntry): Promise<Push[]> {
   return pushes;
 }
 
+function byNotification(all: readonly Change[]): ReadonlyMap<NotificationId, Change[]> {
+  const found = new Map<NotificationId, Change[]>();
+  for (const change of all) {
+    const changes = found.get(change.notification_id);
+    if (changes === undefined) found.set(change.notification_id, [change]);
+    else changes.push(change);
+  }
+  return found;
+}
+
+/** What an agent alone is concerned with, and what is kept back: nothing is shown by it. */
+const UNSEEN: ReadonlySet<Change["command"]> = new Set(["collect", "settle", "release", "suppress"]);
+
 /** Whether it comes to the user with this change. */
 function arrives({ command, path }: Change): boolean {
   return command === "create" || command === "escalate" || (command === "dispatch" && path.length > 0);
@@ -72,15 +86,32 @@ type Shown = Pick<Stored, "notification" | "delivery" | "event_ids" | "seq">;
 
 /** How many notifications are remembered: those that change again soon. */
 const REMEMBERED_MAX = 256;
+/** And of how many it is known that they are for an agent. */
+const HIDDEN_MAX = 4_096;
 
 /** Notifications as the entries left them, one after the other. */
 class States {
   readonly #store: Store;
   /** Those that changed last stand last. */
   readonly #states = new Map<NotificationId, Shown>();
+  readonly #hidden = new Set<NotificationId>();
 
   constructor(store: Store) {
     this.#store = store;
+  }
+
+  /** Whether nothing of it can be shown after these changes: known without reading it. */
+  hides(id: NotificationId, changes: readonly Change[]): boolean {
+    if (changes.some(({ command }) => command === "escalate" || command === "dispatch")) {
+      this.#hidden.delete(id);
+      return false;
+    }
+    const [first] = changes;
+    if (first?.command === "create" && !isSystemChannel(first.set.channel ?? channelOf(axesOf(first)))) {
+      if (this.#hidden.size >= HIDDEN_MAX) this.#hidden.clear();
+      this.#hidden.add(id);
+    }
+    return this.#hidden.has(id) || changes.every(({ command }) => UNSEEN.has(command));
   }
 
   /** The notification as this entry left it. */
@@ -108,6 +139,11 @@ class States {
     }
     return shown;
   }
+}
+
+function axesOf({ notification, notification_id }: Change): Axes {
+  assert(notification !== undefined, `the journal creates ${notification_id} without saying what it is`);
+  return notification.axes;
 }
 
 function evolved(before: Shown | undefined, entry: JournalEntry, changes: readonly Change[]): Shown | undefined {

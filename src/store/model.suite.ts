@@ -89,6 +89,8 @@ class Model {
   readonly kept = new Map<NotificationId, Kept>();
   readonly windows = new Map<string, { id: NotificationId; row: number; until: number }>();
   readonly rows = new Map<NotificationId, Row[]>();
+  /** By user and thread, the batch that was opened last. */
+  readonly newest = new Map<string, NotificationId>();
   /** The keys of the rows. */
   readonly keys = new Map<NotificationId, (string | null)[]>();
   readonly editor = new PlainEditor();
@@ -172,12 +174,11 @@ class Model {
     this.run(kept.delivery.id, shown ? [command, { column: "dispatch" }] : [command]);
   }
 
+  /** The one that was opened last, if it is still open. */
   openBatch(user_id: string, thread_id: ThreadId | null): Kept | undefined {
-    // The one that was opened last takes the place of one that goes another way.
-    return this.inOrder().findLast(
-      ({ notification, delivery }) =>
-        delivery.open_until !== null && delivery.user_id === user_id && notification.thread_id === thread_id,
-    );
+    const id = this.newest.get(`${user_id}/${thread_id}`);
+    const kept = id === undefined ? undefined : this.kept.get(id);
+    return kept?.delivery.open_until === null ? undefined : kept;
   }
 
   leaseExpired(kept: Kept): boolean {
@@ -440,14 +441,16 @@ async function emit(plan: EmitPlan, model: Model, real: Real): Promise<void> {
   const open_until = batched ? (waits ? Infinity : model.at + BATCH.window_ms) : null;
   const { next } = create(notification, { priority, ttl_ms: null, suppress, open_until }, model.context);
   model.add({ notification, delivery: next }, event);
+  if (next.open_until !== null) model.newest.set(`${user_id}/${thread_id}`, next.id);
   if (over) model.run(next.id, closeCommands(next), false, false);
   if (window !== undefined) model.windows.set(window, { id: next.id, row: 0, until });
 }
 
-/** Any notification; every third time one that is held, if there is one, since those are few. */
+/** Any notification; of three times once one that is held, and once a dead letter, if there are any: those are few. */
 const pick = (model: Model, index: number) => {
-  const held = model.inOrder().filter(({ delivery }) => delivery.state === "LOCKED");
-  const some = index % 3 === 0 && held.length > 0 ? held : model.inOrder();
+  const rare = (["LOCKED", "FAILED"] as const)[index % 3];
+  const few = model.inOrder().filter(({ delivery }) => delivery.state === rare);
+  const some = few.length > 0 ? few : model.inOrder();
   return some[Math.floor(index / 3) % Math.max(1, some.length)]?.delivery.id ?? notificationId("none");
 };
 
@@ -587,7 +590,7 @@ const axes = fc.record({
   target: fc.constantFrom(...TARGETS),
   handler: fc.constantFrom(...HANDLERS),
 });
-const subject = fc.constantFrom("h_1", "h_1#gen-1", "h_1#gen-2", "h_2#gen-1");
+const subject = fc.constantFrom("h_1", "h_1#gen-1", "h_1#gen-2", "h_2#gen-1", "h_3", "h_4");
 /** Mostly the epoch that holds, sometimes one that does not. */
 const off = fc.constantFrom(0, 0, 0, -1, 1);
 const epochOf = (kept: Kept | undefined, by: number) => Math.max(0, (kept?.delivery.lease_epoch ?? 0) + by);
@@ -606,10 +609,31 @@ const emitting = fc
   })
   .map((plan) => step(`emit ${JSON.stringify(plan)}`, (model, real) => emit(plan, model, real)));
 
+const CONTEXT: Axes = { address: "session", target: "agent", handler: "system" };
+const NARRATE: Axes = { address: "session", target: "user", handler: "agent" };
+const FLOOR: Axes = { address: "session", target: "user", handler: "system" };
+
+/** Much that goes the same way, so that there are batches of several rows. */
+const batching = fc
+  .record({
+    user: fc.constant(0),
+    thread: fc.constantFrom(0, 0, 0, 1),
+    axes: fc.constantFrom(CONTEXT, CONTEXT, CONTEXT, NARRATE, FLOOR),
+    priority: fc.constantFrom<Priority>("normal", "normal", "normal", "normal", "low", "critical"),
+    key: fc.option(fc.nat({ max: 3 })),
+    text: fc.nat({ max: 2 }),
+    subject: fc.constantFrom("h_1", "h_2#gen-1", "h_3", "h_4", null),
+    filtered: fc.constant(false),
+    worded: fc.constant(true),
+  })
+  .map((plan) => step(`emit ${JSON.stringify(plan)}`, (model, real) => emit(plan, model, real)));
+
 const steps: fc.Arbitrary<Step>[] = [
   emitting,
   emitting,
-  emitting,
+  batching,
+  batching,
+  batching,
   fc
     .record({ one: index, by: off, action: fc.constantFrom("rendered", "clicked", "dismissed") } as const)
     .map(({ one, by, action }) =>

@@ -69,8 +69,12 @@ async function failureOf(promise: Promise<unknown>): Promise<TidingsError> {
 async function emitUntilRefused(tidings: Tidings, callers: number) {
   const answered: string[] = [];
   const refusals: unknown[] = [];
+  let sent = 0;
   const caller = async () => {
-    while (answered.length < 20_000) answered.push((await tidings.emit(BULKY)).id);
+    while (answered.length < 20_000) {
+      sent += 1;
+      answered.push((await tidings.emit({ ...BULKY, dedupe_key: `${sent}` })).id);
+    }
   };
   await Promise.all(Array.from({ length: callers }, () => caller().catch((error: unknown) => refusals.push(error))));
   return { answered, refusals };
@@ -275,13 +279,17 @@ describe("a database in other hands", () => {
         async () => seen.length,
         (length) => length >= seq,
       );
-    const answers = [await first.call<EmitAnswer>("emit", BULKY), await first.call<EmitAnswer>("emit", BULKY)];
+    const bulky = (dedupe_key: string) => ({ ...BULKY, dedupe_key });
+    const answers = [
+      await first.call<EmitAnswer>("emit", bulky("one")),
+      await first.call<EmitAnswer>("emit", bulky("two")),
+    ];
     await see(2);
     first.kill("SIGKILL");
     await first.ended;
     const second = await Host.start();
     await second.open({ data });
-    answers.push(await second.call<EmitAnswer>("emit", BULKY));
+    answers.push(await second.call<EmitAnswer>("emit", bulky("three")));
     await see(3);
     expect(seen.map((entry) => entry.seq)).toEqual([1, 2, 3]);
     expect(seen.map((entry) => (entry.type === "event" ? entry.event.id : undefined))).toEqual(
@@ -1004,12 +1012,8 @@ describe("closing", () => {
   it("while it prunes and closes a thread leaves the rest to be done after the next opening (I5, I7)", async () => {
     const data = await temporaryFolder();
     const tidings = await Tidings.open({ data });
-    const events = Array.from({ length: 600 }, (_, number) => ({
-      type: "mcp.log",
-      source: `s${number % 3}`,
-      thread_id: "one",
-    }));
-    await tidings.emitMany(events);
+    const told = Array.from({ length: 600 }, (_, number) => tidings.notify({ content: `${number}`, thread_id: "one" }));
+    await Promise.all(told);
     const cut = [tidings.closeThread("one"), tidings.prune({ older_than_ms: 0 })].map(failureOf);
     await tidings.close();
     for (const failure of await Promise.all(cut)) expect(failure).toMatchObject({ code: "closed" });
