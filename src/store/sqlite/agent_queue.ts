@@ -1,9 +1,8 @@
 import type { ThreadId, UserId } from "../../domain/ids.js";
 import { INJECTION_POINTS, type InjectionPoint, PRIORITIES, type Priority } from "../../domain/priority.js";
 import type { Connection, Statement } from "./connection.js";
+import { ANY_THREAD, placeSql } from "./place.js";
 
-/** The user's own items, which any of their threads may take. */
-const ANY_THREAD = "";
 /** Rows asked for at a time, and how far `count` counts. Parts of the statements: SQLite plans anew for a `LIMIT ?`. */
 const CHUNK = 64;
 const COUNT_CAP = 1_000;
@@ -30,7 +29,7 @@ export class AgentQueue {
   constructor(connection: Connection) {
     // An open batch of a system channel is pending too, and no agent's.
     const waiting = `FROM deliveries d CROSS JOIN notifications n ON n.number = d.number
-       WHERE d.user_id = ? AND (CASE WHEN d.effective < 'user/' THEN d.thread_id ELSE '' END) = ? AND d.priority = ?
+       WHERE d.user_id = ? AND ${placeSql("d")} = ? AND d.priority = ?
          AND d.state = 'PENDING' AND d.not_before <= ? AND instr(?, '|' || n.inject_at || '|')
          AND d.channel <> 'inbox' AND d.channel <> 'floor'`;
     this.#page = connection

@@ -3,11 +3,9 @@ import type { SubscriberId, UserId } from "../../domain/ids.js";
 import type { Delivery, Notification } from "../../domain/notification.js";
 import type { Priority } from "../../domain/priority.js";
 import type { Connection, Statement } from "./connection.js";
+import { placeOf, placeSql } from "./place.js";
 
-/** Where an item waits for an agent: its thread, or the user's own without one. */
-const PLACE = "(CASE WHEN effective < 'user/' THEN thread_id ELSE '' END)";
-/** The user's own items, which any of their threads may take. */
-export const ANY_THREAD = "";
+const PLACE = placeSql("deliveries");
 
 const TRACKED_MAX = 8_192;
 
@@ -27,7 +25,7 @@ export class Backlog {
     this.#ofSubscriber = connection
       .prepare(
         `SELECT d.number FROM deliveries d JOIN notifications n ON n.number = d.number
-         WHERE d.user_id = ? AND ${PLACE.replaceAll("effective", "d.effective").replaceAll("thread_id", "d.thread_id")} = ?
+         WHERE d.user_id = ? AND ${placeSql("d")} = ?
            AND d.state = 'PENDING' AND n.subscriber_id = ? LIMIT 1`,
       )
       .pluck();
@@ -100,10 +98,6 @@ export class Backlog {
     const count = this.#counts.get(key);
     if (count !== undefined) this.#counts.set(key, count + by);
   }
-}
-
-export function placeOf({ effective, thread_id }: Delivery): string {
-  return effective.address === "session" && thread_id !== null ? thread_id : ANY_THREAD;
 }
 
 function placeKey(user_id: UserId, place: string): string {

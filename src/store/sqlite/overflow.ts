@@ -2,7 +2,7 @@
  * When too much waits for an agent: the oldest of the least urgent ones are folded into one notification that says how
  * many and of what. What is critical, and what the agent must tell its user, is never folded.
  */
-import { isSystemChannel, mustNarrate } from "../../domain/axes.js";
+import { isSystemChannel } from "../../domain/axes.js";
 import { assert, isMiss } from "../../domain/errors.js";
 import type { Event } from "../../domain/event.js";
 import { eventId, notificationId, OVERFLOW_SUBSCRIBER, type ThreadId, type UserId } from "../../domain/ids.js";
@@ -11,12 +11,12 @@ import type { Notification } from "../../domain/notification.js";
 import { create, decideMerge, type NewChange } from "../../domain/reducer.js";
 import { isoTime } from "../../domain/time.js";
 import type { Row } from "../contract.js";
-import { ANY_THREAD, placeOf } from "./backlog.js";
 import { plan, type Step, writeSteps } from "./changes.js";
 import type { Transaction } from "./commit.js";
 import type { Core } from "./core.js";
 import { linked } from "./journal.js";
 import type { Held } from "./ledger.js";
+import { ANY_THREAD, placeOf } from "./place.js";
 
 const TYPE = "tidings.overflow";
 const SOURCE = "tidings";
@@ -67,7 +67,7 @@ function fold(
     for (const number of oldest(priority, wanted - found + 1)) {
       if (found >= wanted) break;
       const held = core.ledger.byNumber(number);
-      if (held === undefined || !mayFold(held)) continue;
+      if (held === undefined || held.notification.subscriber_id === OVERFLOW_SUBSCRIBER) continue;
       const thread_id = (placeOf(held.delivery) || null) as ThreadId | null;
       places.set(thread_id, [...(places.get(thread_id) ?? []), held]);
       found += 1;
@@ -75,15 +75,6 @@ function fold(
     if (found >= wanted) break;
   }
   for (const [thread_id, held] of places) foldInto(core, transaction, user_id, thread_id, held);
-}
-
-function mayFold({ notification, delivery }: Held): boolean {
-  return (
-    delivery.open_until === null &&
-    notification.subscriber_id !== OVERFLOW_SUBSCRIBER &&
-    !isSystemChannel(delivery.channel) &&
-    !mustNarrate(delivery.effective)
-  );
 }
 
 /** One entry: the event that tells of it, what was folded, and the summary. */
