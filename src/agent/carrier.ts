@@ -8,9 +8,7 @@ import type { InjectionPoint, Priority } from "../domain/priority.js";
 import type { Severity } from "../domain/severity.js";
 import { isoTime } from "../domain/time.js";
 import type { State } from "../domain/transitions.js";
-import { newNonce } from "../platform/secret.js";
 import type { CarrierOutcome, Collected, Lease, Stored } from "../store/contract.js";
-import { type Budget, composeBlock } from "./block/block.js";
 
 /** A notification as an agent is told it. */
 export interface CarriedView {
@@ -22,6 +20,8 @@ export interface CarriedView {
   priority: Priority;
   inject_at: InjectionPoint;
   content: string;
+  /** How the block tells it: in full, or its beginning on one line. */
+  form: "full" | "line";
   subscriber_id: SubscriberId;
   /** The agent must tell the user, in its own words, and acknowledge it by its id. */
   must_narrate: boolean;
@@ -72,20 +72,32 @@ export class Carrier {
   readonly notifications: readonly CarriedView[];
   /** How many more the delivery point would take, beyond the limit; capped. */
   readonly more: number;
-  /** All of it as text for the next model call: what comes from outside stands in a fence that it cannot close. */
+  /**
+   * All of it as text for the next model call, with what the system has shown the user meanwhile: what comes from outside
+   * stands in a fence that it cannot close.
+   */
   readonly block: string;
   readonly #carriers: CarriersById;
 
-  constructor(carriers: CarriersById, { id, thread_id, point, state, lease, items, more }: Collected, now: number) {
+  constructor(carriers: CarriersById, collected: Collected) {
+    const { id, thread_id, point, state, lease, items, more, embedded, block } = collected;
     this.#carriers = carriers;
     this.id = id;
     this.thread_id = thread_id;
     this.point = point;
     this.state = state;
     this.lease = lease === null ? null : leaseView(lease);
-    this.notifications = items.map(carriedView);
+    this.notifications = items.map((stored, index) => carriedView(stored, embedded[index]?.form ?? "full"));
     this.more = more;
-    this.block = blockOf(this.notifications, now);
+    this.block = block.text;
+  }
+
+  /**
+   * The block as a message of the model's API: `developer` for OpenAI (before the user's message, or after the whole run of
+   * tool results), `system` for Anthropic models that take one in the middle of a conversation, `user` for all others.
+   */
+  as(role: "developer" | "system" | "user"): { role: typeof role; content: string } {
+    return { role, content: this.block };
   }
 
   /** Holds it longer. */
@@ -114,13 +126,6 @@ export class Carrier {
   }
 }
 
-/** What was collected is told whole, whatever its length: how much that may be was said when it was collected. */
-const WHOLE: Budget = { items: Infinity, tokens: Infinity, lines: 0 };
-
-function blockOf(items: readonly CarriedView[], now: number): string {
-  return composeBlock({ items, more: 0, awareness: null, budget: WHOLE, nonce: newNonce(), now }).text;
-}
-
 export function leaseView({ id, owner, expires_at }: Lease): LeaseView {
   return { id, owner, expires_at: isoTime(expires_at) };
 }
@@ -134,7 +139,7 @@ export function endView({ id, state, items }: CarrierOutcome): CarrierEndView {
   return { carrier_id: id, state, notifications };
 }
 
-function carriedView({ notification, delivery, event_ids }: Stored): CarriedView {
+function carriedView({ notification, delivery, event_ids }: Stored, form: CarriedView["form"]): CarriedView {
   return {
     id: notification.id,
     revision: delivery.revision,
@@ -144,6 +149,7 @@ function carriedView({ notification, delivery, event_ids }: Stored): CarriedView
     priority: delivery.priority,
     inject_at: notification.inject_at,
     content: notification.content,
+    form,
     subscriber_id: notification.subscriber_id,
     must_narrate: mustNarrate(delivery.effective),
     degraded: notification.degraded,

@@ -8,6 +8,7 @@ import type { DeliveryPolicy } from "../domain/policy.js";
 import type { Principal } from "../domain/principal.js";
 import type { Store } from "../store/contract.js";
 import { Carrier, type CarrierEndView, endView, type LeaseView, leaseView, type SettleAnswer } from "./carrier.js";
+import { composerFor } from "./compose.js";
 import { collectWithin } from "./wait.js";
 
 export interface CollectOptions {
@@ -19,6 +20,8 @@ export interface CollectOptions {
   lease_ms?: number | undefined;
   /** How many notifications at most; default 10. */
   limit?: number | undefined;
+  /** How many tokens, estimated, they may come to in full; the rest is told in a line each. Default 1,000. */
+  max_tokens?: number | undefined;
   /** How long to wait for the first one if there is none. */
   wait_ms?: number | undefined;
   /** What needs no acknowledgement counts as told at once: for callers that print it and are gone. */
@@ -38,6 +41,7 @@ export const collectSchema = z.strictObject({
   owner: word.default("agent"),
   lease_ms: leaseMs.optional(),
   limit: z.int().min(1).max(LIMITS.claimLimit).default(10),
+  max_tokens: z.int().min(0).max(LIMITS.blockTokens).default(1_000),
   wait_ms: z.int().min(0).max(LIMITS.waitMsMax).default(0),
   auto_settle: z.boolean().default(false),
 });
@@ -69,17 +73,20 @@ export class Carriers {
     input: CollectInput,
     more: { signal?: AbortSignal | undefined; opens?: UserId; bytes_max?: number } = {},
   ): Promise<Carrier | null> {
-    const { wait_ms, lease_ms, ...parsed } = parseInput(collectSchema, input);
+    const { wait_ms, lease_ms, max_tokens, ...parsed } = parseInput(collectSchema, input);
+    const { limit } = parsed;
     const request = {
       ...parsed,
       thread_id: threadId(parsed.thread_id),
       user_id: more.opens ?? null,
       lease_ms: lease_ms ?? this.#policy.leaseMs,
+      // Whoever runs the loop says in which form it tells its model.
+      compose: composerFor({ items: limit, tokens: max_tokens, lines: limit }, () => "text"),
       ...(more.bytes_max === undefined ? {} : { bytes_max: more.bytes_max }),
     };
     const waiting = { wait_ms, gone: more.signal, ended: this.#ended };
     const collected = await collectWithin(this.#store, this.#principal, request, waiting);
-    return collected === null ? null : new Carrier(this, collected, this.#store.now());
+    return collected === null ? null : new Carrier(this, collected);
   }
 
   async renew(carrier_id: string, lease_ms: number = this.#policy.leaseMs): Promise<LeaseView | Miss> {

@@ -88,7 +88,8 @@ async function notificationStory(store: Store, principal: Principal, id: Notific
 function tellEntry(entry: JournalEntry, id: NotificationId): StoryLine[] {
   const lines: StoryLine[] = [];
   if (entry.type === "event") lines.push(line(entry, eventText(entry.event)));
-  if (entry.type === "thread") lines.push(line(entry, `Thread ${entry.thread_id} was closed.`));
+  if (entry.type === "thread" && entry.state !== "open")
+    lines.push(line(entry, `Thread ${entry.thread_id} was closed.`));
   if (entry.type === "observation")
     lines.push(line(entry, `The agent saw ${entry.subject} (generation ${entry.generation}) by itself.`));
   if (entry.type === "carrier") lines.push(line(entry, carrierText(entry)));
@@ -140,6 +141,7 @@ function sentence(change: Change, entry: JournalEntry): string {
       return `Event ${change.event_id} came with the same key and was merged: ${set.count} times now; ${revised}${noteOf(change)}.`;
     }
     case "dispatch":
+      if (set.revision !== undefined) return `Worded anew for the user, revision ${set.revision}${noteOf(change)}.`;
       return set.channel === undefined ? "Dispatched." : `Moved to the channel ${set.channel}.`;
     case "collect":
       return `Collected by ${set.lease?.owner} under lease epoch ${set.lease_epoch}.`;
@@ -208,6 +210,9 @@ const WHY: Record<Reason, string> = {
   thread_closed: "its thread was closed",
   promoted: "the agent's own act concerns the user",
   unacknowledged: "it was not acknowledged in time",
+  stopped: "the user stopped the agent that was to tell it",
+  paused: "its thread is paused",
+  storm: "the agent was interrupted too often already",
 };
 
 function why(reason: Reason | null | undefined): string {

@@ -70,7 +70,14 @@ export class NotFoundError extends TidingsError {
 
 /** The input contradicts what is stored. */
 export class ConflictError extends TidingsError {
-  readonly reason: "idempotency_mismatch" | "thread_closed" | "thread_held" | "cursor_too_old";
+  readonly reason:
+    | "idempotency_mismatch"
+    | "thread_closed"
+    | "thread_held"
+    | "thread_paused"
+    | "turn_active"
+    | "turn_not_active"
+    | "cursor_too_old";
 
   constructor(reason: ConflictError["reason"], message: string) {
     super("conflict", message);

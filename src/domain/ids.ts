@@ -15,6 +15,8 @@ export type SubscriberId = Branded<"SubscriberId">;
 export type LeaseId = Branded<"LeaseId">;
 /** UUIDv7; its last 48 bits are the `seq` of the entry that opened it. */
 export type CarrierId = Branded<"CarrierId">;
+/** UUIDv7; its last 48 bits are the `seq` of the entry that made it. */
+export type TurnId = Branded<"TurnId">;
 /** UUIDv7; names a token without being it. */
 export type TokenId = Branded<"TokenId">;
 /** Names one journal; a restored backup gets a new one. */
@@ -27,6 +29,7 @@ export const userId = (value: string): UserId => value as UserId;
 export const subscriberId = (value: string): SubscriberId => value as SubscriberId;
 export const leaseId = (value: string): LeaseId => value as LeaseId;
 export const carrierId = (value: string): CarrierId => value as CarrierId;
+export const turnId = (value: string): TurnId => value as TurnId;
 export const tokenId = (value: string): TokenId => value as TokenId;
 export const journalId = (value: string): JournalId => value as JournalId;
 

@@ -1,10 +1,12 @@
 import type { CarrierEnd, CarrierState } from "./carrier.js";
+import type { CarrierBlock, Embedded, Item } from "./conversation.js";
 import type { Event } from "./event.js";
-import type { CarrierId, EventId, NotificationId, SubscriberId, ThreadId, TokenId, UserId } from "./ids.js";
+import type { CarrierId, EventId, NotificationId, SubscriberId, ThreadId, TokenId, TurnId, UserId } from "./ids.js";
 import type { Delivery, Notification } from "./notification.js";
 import type { Point } from "./points.js";
 import type { Scope } from "./token.js";
 import type { Column, State } from "./transitions.js";
+import type { ChatSource, TurnState } from "./turn.js";
 
 /** The fields of a delivery that a change sets; `state` is the last of the path, `updated_at` the entry's time. */
 export type Patch = Partial<Omit<Delivery, "id" | "user_id" | "state" | "updated_at">>;
@@ -91,6 +93,8 @@ export type EntryBody =
   | {
       readonly type: "thread";
       readonly state: ThreadState;
+      /** Whether its agent rests; left out where it does not. */
+      readonly paused?: true;
       readonly changes: readonly Change[];
     }
   | {
@@ -122,6 +126,26 @@ export type EntryBody =
       readonly ended: CarrierEnd | null;
       /** Why its holder failed it. */
       readonly note: string | null;
+      /** The turn of a hosted agent that it belongs to. */
+      readonly turn_id: TurnId | null;
+      /** With the entry that opens it: the conversation's items that it is part of, and what it embeds. */
+      readonly items: readonly Item[];
+      readonly embedded: readonly Embedded[];
+      readonly block: CarrierBlock | null;
+      readonly changes: readonly Change[];
+    }
+  /** A turn of a hosted agent: what was said and done, and the state that it is in then. */
+  | {
+      readonly type: "turn";
+      readonly turn_id: TurnId;
+      readonly state: TurnState;
+      /** With the entry that makes it, and the one that begins it. */
+      readonly source: ChatSource | null;
+      readonly internal: boolean;
+      /** With the entry that queues it. */
+      readonly content: string | null;
+      readonly note: string | null;
+      readonly items: readonly Item[];
       readonly changes: readonly Change[];
     };
 
@@ -142,4 +166,6 @@ export interface Thread {
   readonly user_id: UserId;
   readonly state: ThreadState;
   readonly created_at: number;
+  /** Since when its agent rests; null if it does not. */
+  readonly paused_at: number | null;
 }

@@ -19,6 +19,8 @@ export const LIMITS = {
   pendingMax: 100_000,
   listLimit: 1_000,
   claimLimit: 100,
+  /** Of the block that tells an agent, estimated. */
+  blockTokens: 100_000,
   /** How long a collect waits for something to tell. */
   waitMsMax: 60_000,
   emitManyEvents: 100_000,

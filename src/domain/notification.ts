@@ -36,6 +36,8 @@ export interface Notification {
   readonly dedupe_key: string | null;
   /** Until when an event with the same key merges; 0 without a key. */
   readonly dedupe_until: number;
+  /** How long it may wait for an idle agent to be woken for it; null: nobody is woken. */
+  readonly wake_ms: number | null;
   readonly created_at: number;
   /** The first event behind it. */
   readonly event_id: EventId;
@@ -56,6 +58,9 @@ export const ESCALATE_REASONS = [
   "thread_closed",
   "promoted",
   "unacknowledged",
+  "stopped",
+  "paused",
+  "storm",
 ] as const;
 export type EscalateReason = (typeof ESCALATE_REASONS)[number];
 
@@ -91,6 +96,8 @@ interface DeliveryFields {
   /** After a released claim: not before this time again. */
   readonly not_before: number;
   readonly attempts: number;
+  /** Nobody is woken for it any more: it waits for the next message. */
+  readonly quiet: boolean;
   readonly updated_at: number;
   readonly action: AckAction | null;
   readonly read_at: number | null;

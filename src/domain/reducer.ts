@@ -23,18 +23,25 @@ import { COLUMN_CHANNELS, type Column, isTerminal, type State, TRANSITIONS } fro
 
 /** One column of the grid with its arguments. `merge` is apart, since it changes the notification's words too. */
 export type Command =
-  /** `address` moves a floor item to the inbox. */
-  | { readonly column: "dispatch"; readonly address?: Extract<Address, "user"> }
+  /** `address` moves a floor item to the inbox. `content`: it says something else now. */
+  | {
+      readonly column: "dispatch";
+      readonly address?: Extract<Address, "user">;
+      readonly content?: string;
+      readonly note?: string;
+    }
   | { readonly column: "collect"; readonly lease: LeaseRef; readonly thread_id?: ThreadId }
   | { readonly column: "ack"; readonly revision: number; readonly action: AckAction }
   | { readonly column: "settle"; readonly epoch: number }
-  | { readonly column: "release"; readonly epoch: number }
-  /** With an `epoch`: by the holder (a promotion). Without: a takeover by the watchdog. */
+  /** `quiet`: from now on nobody is woken for it. */
+  | { readonly column: "release"; readonly epoch: number; readonly quiet?: true }
+  /** With an `epoch`: by the holder (a promotion). Without: a takeover by the watchdog. `content`: what the user is told instead. */
   | {
       readonly column: "escalate";
       readonly reason: EscalateReason;
       readonly epoch?: number;
       readonly address?: Extract<Address, "user">;
+      readonly content?: string;
       readonly note?: string;
     }
   | { readonly column: "expire" }
@@ -69,12 +76,12 @@ export function decide({ delivery, notification }: Kept, command: Command, conte
 
   switch (command.column) {
     case "dispatch": {
-      const patch = command.address === undefined ? {} : moved(delivery, command.address);
-      if ("again" in cell) {
-        if (Object.keys(patch).length === 0) return { outcome: "same" };
-        return changed(delivery, column, [], patch, context);
-      }
-      return changed(delivery, column, pathOf(cell), patch, context);
+      const reworded = revised(delivery, notification, command.content);
+      const patch = { ...reworded, ...(command.address === undefined ? {} : moved(delivery, command.address)) };
+      const again = "again" in cell;
+      if (again && Object.keys(patch).length === 0) return { outcome: "same" };
+      const decision = changed(delivery, column, again ? [] : pathOf(cell), patch, context, command.note);
+      return withContent(decision, reworded, command.content);
     }
     case "collect": {
       // What is addressed to the user is bound to a thread only now.
@@ -97,18 +104,25 @@ export function decide({ delivery, notification }: Kept, command: Command, conte
     case "release": {
       const attempts = delivery.attempts + 1;
       const not_before = context.at + backoffAfter(attempts, context.policy);
-      return changed(delivery, column, pathOf(cell), { lease: null, attempts, not_before }, context);
+      // What cannot go to the user waits for the next message when its attempts are used up.
+      const rests = delivery.channel === "context" && attempts >= context.policy.attemptsMax;
+      const quiet = !delivery.quiet && (command.quiet === true || rests);
+      const patch: Patch = { lease: null, attempts, not_before, ...(quiet ? { quiet } : {}) };
+      return changed(delivery, column, pathOf(cell), patch, context);
     }
     case "escalate": {
       const effective = shownBySystem(delivery.effective, command.address);
+      const reworded = revised(delivery, notification, command.content);
       const patch: Patch = {
+        ...reworded,
         lease: null,
         effective,
         channel: channelOf(effective),
         deadline: context.at + context.policy.systemTtlMs,
         reason: command.reason,
       };
-      return changed(delivery, column, pathOf(cell), patch, context, command.note);
+      const decision = changed(delivery, column, pathOf(cell), patch, context, command.note);
+      return withContent(decision, reworded, command.content);
     }
     case "expire":
       return changed(delivery, column, pathOf(cell), { reason: "unacknowledged" }, context);
@@ -119,6 +133,16 @@ export function decide({ delivery, notification }: Kept, command: Command, conte
     default:
       return unreachable(command);
   }
+}
+
+/** Other words are a new revision. */
+function revised(delivery: Delivery, notification: Notification, content: string | undefined): Patch {
+  return content === undefined || content === notification.content ? {} : { revision: delivery.revision + 1 };
+}
+
+function withContent(decision: Decision, reworded: Patch, content: string | undefined): Decision {
+  if (decision.outcome !== "changed" || reworded.revision === undefined || content === undefined) return decision;
+  return { ...decision, change: { ...decision.change, words: { content, degraded: null } } };
 }
 
 /** Nobody has been told what an open one says, so that its words are no new revision. */
@@ -270,6 +294,7 @@ function start(notification: Notification): Delivery {
     open_until: null,
     not_before: 0,
     attempts: 0,
+    quiet: false,
     updated_at: 0,
     action: null,
     read_at: null,

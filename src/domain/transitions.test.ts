@@ -46,6 +46,7 @@ function keptIn(state: State, channel: Channel): Kept {
     axes,
     dedupe_key: "k",
     dedupe_until: AT + 5_000,
+    wake_ms: null,
     created_at: AT - 10,
     event_id: "e" as never,
     redrive_of: null,

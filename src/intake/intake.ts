@@ -8,6 +8,7 @@ import type { Acceptance, Draft } from "../store/contract.js";
 import type { Catalogue } from "./catalogue.js";
 import type { Subscriber } from "./subscriber.js";
 import { derivedKey } from "./subscribers/dedupe.js";
+import { SUBSCRIBER_DEFAULTS } from "./subscribers/schema.js";
 
 /** From an event to what the store takes in: who matches, and what becomes of it. */
 export class Intake {
@@ -53,6 +54,7 @@ export class Intake {
       dedupe_window_ms: notify.dedupe_window_ms,
       batch: null,
       note: null,
+      wake_ms: notify.handler === "agent" ? SUBSCRIBER_DEFAULTS.maxWaitMs : null,
     };
     return { event, drafts: [granted(draft, grants)] };
   }
@@ -75,6 +77,7 @@ function draftOf(event: NewEvent, subscriber: Subscriber): Draft {
     dedupe_window_ms: dedupe.window_ms,
     batch: batch.window_ms > 0 && batch.max_size > 1 ? batch : null,
     note: null,
+    wake_ms: subscriber.wake === "idle" || subscriber.axes.handler === "agent" ? subscriber.max_wait_ms : null,
   };
 }
 

@@ -17,7 +17,7 @@ import { ManualClock } from "../platform/manual_clock.js";
 import { audit } from "./audit.js";
 import type { CarrierOutcome, Collected, CollectRequest, Draft, Store, Stored } from "./contract.js";
 import { acceptance, type StoreHarness } from "./contract.suite.js";
-import { PlainEditor } from "./editor.suite.js";
+import { PlainEditor, plainCompose } from "./editor.suite.js";
 
 const START_MS = Date.UTC(2026, 0, 3, 15, 30);
 const DAY_MS = 86_400_000;
@@ -69,6 +69,7 @@ export function carrierContract(name: string, harness: () => Promise<StoreHarnes
         owner: "agent",
         lease_ms: 60_000,
         auto_settle: false,
+        compose: plainCompose,
         ...request,
       });
     }

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { ADDRESSES, CHANNELS, HANDLERS, TARGETS } from "../domain/axes.js";
 import { CARRIER_ENDS, CARRIER_STATES } from "../domain/carrier.js";
+import { BLOCK_FORMS } from "../domain/conversation.js";
 import type { Event } from "../domain/event.js";
 import type { Change, EntryBody } from "../domain/journal.js";
 import type { JsonObject } from "../domain/json.js";
@@ -10,6 +11,7 @@ import { POINTS } from "../domain/points.js";
 import { PRIORITIES } from "../domain/priority.js";
 import { SEVERITIES } from "../domain/severity.js";
 import { COLUMNS, STATES } from "../domain/transitions.js";
+import { TURN_STATES } from "../domain/turn.js";
 import { decodeEntry, encodeEntry } from "./codec.js";
 
 /** Any text, also with quotes, line breaks, separators and lone surrogates' escapes. */
@@ -63,6 +65,7 @@ const notificationOf = (row: Row, event: Event | undefined) => {
     axes,
     dedupe_key: usually(event?.dedupe_key, optional(text)),
     dedupe_until: time,
+    wake_ms: fc.option(time),
     created_at: usually(row.at, time),
     event_id: usually(event?.id, id as never),
     redrive_of: optional(id),
@@ -112,6 +115,19 @@ const changeOf = (row: Row, event: Event | undefined): fc.Arbitrary<Change> => {
   return fc.oneof(created, changed, merged) as unknown as fc.Arbitrary<Change>;
 };
 
+const item = fc.oneof(
+  fc.record({ type: fc.constant("chat_request"), content: text, source: fc.constantFrom("user", "system") }),
+  fc.record({ type: fc.constant("chat_response"), content: text, truncated: fc.constant(true) }),
+  fc.record({ type: fc.constant("tool_call_request"), id: text, name: text, input: json }),
+  fc.record({
+    type: fc.constant("tool_call_response"),
+    id: text,
+    name: text,
+    output: text,
+    is_error: fc.boolean(),
+  }),
+);
+
 const entry = rowOf.chain((row) =>
   fc.option(eventOf(row), { nil: undefined }).chain((event) =>
     fc.array(changeOf(row, event), { maxLength: 3 }).chain((changes) => {
@@ -120,6 +136,17 @@ const entry = rowOf.chain((row) =>
           ? fc.oneof(
               fc.record({ type: fc.constant("delivery"), operation: fc.constantFrom("ack", "claim") }),
               fc.record({ type: fc.constant("thread"), state: fc.constantFrom("open", "closing", "closed") }),
+              fc.record({ type: fc.constant("thread"), state: fc.constant("open"), paused: fc.constant(true) }),
+              fc.record({
+                type: fc.constant("turn"),
+                turn_id: id,
+                state: fc.constantFrom(...TURN_STATES),
+                source: optional(fc.constantFrom("user", "system")),
+                internal: fc.boolean(),
+                content: optional(text),
+                note: optional(text),
+                items: fc.array(item, { maxLength: 3 }),
+              }),
               fc.record({ type: fc.constant("observation"), subject: text, generation: fc.nat() }),
               fc.record({ type: fc.constant("settings"), disabled_subscribers: fc.array(text) }),
               fc.record({
@@ -129,6 +156,10 @@ const entry = rowOf.chain((row) =>
                 point: fc.constantFrom(...POINTS),
                 ended: optional(fc.constantFrom(...CARRIER_ENDS)),
                 note: optional(text),
+                turn_id: optional(id),
+                items: fc.array(item, { maxLength: 3 }),
+                embedded: fc.array(fc.record({ id, revision: fc.nat(), content: text }), { maxLength: 3 }),
+                block: optional(fc.record({ text, form: fc.constantFrom(...BLOCK_FORMS) })),
               }),
               fc.record({
                 type: fc.constant("token"),

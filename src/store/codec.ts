@@ -55,7 +55,7 @@ export function encodeEntry(body: EntryBody, row: Omit<EntryRow, "seq" | "type">
     case "delivery":
       return `{"operation":"${body.operation}"${changes}}`;
     case "thread":
-      return `{"state":"${body.state}"${changes}}`;
+      return `{"state":"${body.state}"${body.paused === true ? ',"paused":true' : ""}${changes}}`;
     case "observation":
       return `{"subject":${JSON.stringify(body.subject)},"generation":${body.generation}${changes}}`;
     case "settings":
@@ -67,10 +67,24 @@ export function encodeEntry(body: EntryBody, row: Omit<EntryRow, "seq" | "type">
         "ended",
         body.ended,
         null,
-      )}${field("note", body.note, null)}${changes}}`;
+      )}${field("note", body.note, null)}${field("turn_id", body.turn_id, null)}${told(body)}${changes}}`;
+    case "turn":
+      return `{"turn_id":"${body.turn_id}","state":"${body.state}"${field("source", body.source, null)}${
+        body.internal ? ',"internal":true' : ""
+      }${field("content", body.content, null)}${field("note", body.note, null)}${list("items", body.items)}${changes}}`;
     default:
       return unreachable(body);
   }
+}
+
+/** What was said with a carrier, and what it embeds. */
+function told({ items, embedded, block }: Extract<EntryBody, { type: "carrier" }>): string {
+  const block_text = block === null ? "" : `,"block":${JSON.stringify(block)}`;
+  return `${list("items", items)}${list("embedded", embedded)}${block_text}`;
+}
+
+function list(name: string, values: readonly object[]): string {
+  return values.length === 0 ? "" : `,"${name}":${JSON.stringify(values)}`;
 }
 
 /** One more field of a JSON object; none if the value is what the reader expects. */
@@ -84,7 +98,7 @@ export function decodeEntry(row: EntryRow, body: string): JournalEntry {
   const changes = ((stored["changes"] as Loose[] | undefined) ?? []).map((change) => longChange(change, event, row));
   const { seq, at, type, user_id, thread_id } = row;
   return {
-    ...(type === "carrier" ? { ended: null, note: null } : {}),
+    ...ABSENT[type],
     ...stored,
     ...(event === undefined ? {} : { event }),
     changes,
@@ -95,6 +109,12 @@ export function decodeEntry(row: EntryRow, body: string): JournalEntry {
     thread_id,
   } as JournalEntry;
 }
+
+/** What an entry does not say if it is what it usually is. */
+const ABSENT: Partial<Record<EntryBody["type"], Loose>> = {
+  carrier: { ended: null, note: null, turn_id: null, items: [], embedded: [], block: null },
+  turn: { source: null, internal: false, content: null, note: null, items: [] },
+};
 
 function parsed(row: EntryRow, body: string): Loose {
   try {
@@ -180,6 +200,7 @@ function expected(event: Event | undefined, row: Omit<EntryRow, "seq" | "type">)
     degraded: null,
     dedupe_key: event === undefined ? null : event.dedupe_key,
     dedupe_until: 0,
+    wake_ms: null,
     created_at: row.at,
     event_id: event?.id,
     redrive_of: null,
@@ -198,6 +219,7 @@ function notificationText(one: Notification, event: Event | undefined, row: Omit
   text += field("degraded", one.degraded, null);
   text += field("dedupe_key", one.dedupe_key, usual.dedupe_key);
   text += field("dedupe_until", one.dedupe_until, usual.dedupe_until);
+  text += field("wake_ms", one.wake_ms, null);
   text += field("created_at", one.created_at, usual.created_at) + field("event_id", one.event_id, usual.event_id);
   text += field("redrive_of", one.redrive_of, null) + field("linked_to", one.linked_to, null);
   return `${text}${one.data === null ? "" : `,"data":${jsonText(one.data)}`}}`;

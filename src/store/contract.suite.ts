@@ -71,6 +71,7 @@ export function acceptance(event: Partial<NewEvent> = {}, ...drafts: Partial<Dra
       dedupe_window_ms: 5_000,
       batch: null,
       note: null,
+      wake_ms: null,
       ...draft,
     })),
   };

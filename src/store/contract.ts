@@ -12,6 +12,7 @@
  */
 import type { Axes, Channel } from "../domain/axes.js";
 import type { CarrierEnd, CarrierState } from "../domain/carrier.js";
+import type { BlockForm, CarrierBlock, Embedded, Item } from "../domain/conversation.js";
 import type { Miss } from "../domain/errors.js";
 import type { Event, NewEvent } from "../domain/event.js";
 import type {
@@ -23,6 +24,7 @@ import type {
   SubscriberId,
   ThreadId,
   TokenId,
+  TurnId,
   UserId,
 } from "../domain/ids.js";
 import type { JournalEntry, MatchOutcome, Operation, Thread } from "../domain/journal.js";
@@ -36,6 +38,7 @@ import type { UserSettings } from "../domain/settings.js";
 import type { Severity } from "../domain/severity.js";
 import type { Scope, Token } from "../domain/token.js";
 import type { State } from "../domain/transitions.js";
+import type { ChatSource, Turn, TurnEnd } from "../domain/turn.js";
 
 /** One line of a notification: the latest event with a key, how often it came, and the timestamp of the first. */
 export interface Row {
@@ -88,6 +91,8 @@ export interface Draft {
   readonly batch: { readonly window_ms: number; readonly max_size: number } | null;
   /** What the story shall say of it beside the rest. */
   readonly note: string | null;
+  /** How long it may wait for an idle agent to be woken for it; null: nobody is woken. */
+  readonly wake_ms: number | null;
 }
 
 export interface Acceptance {
@@ -163,7 +168,36 @@ export interface CollectRequest {
   readonly lease_ms: number;
   /** What needs no acknowledgement is DELIVERED at once. */
   readonly auto_settle: boolean;
+  readonly compose: Compose;
 }
+
+/** What the system has shown the user, for the agent to know. */
+export interface Aware {
+  /** Shown in the conversation since the agent was last told of such, oldest first. */
+  readonly seen: readonly Stored[];
+  /** How many more there are than `seen` has. */
+  readonly seen_more: number;
+  /** The newest unread one of the inbox and how many there are (capped), if the agent has not been told of it; else null. */
+  readonly inbox: { readonly unread: number; readonly newest: Stored } | null;
+}
+
+export interface Composed {
+  /** The first of the candidates, and in which form each is told. */
+  readonly told: readonly Embedded[];
+  /** The whole text; empty if there is nothing to tell. */
+  readonly text: string;
+}
+
+/**
+ * Makes the text of a carrier, inside the transaction that collects: only what it tells is collected. It answers at once
+ * and never throws. `candidates`: by priority, then oldest first; `more`: how many wait beyond them.
+ */
+export type Compose = (
+  candidates: readonly Stored[],
+  more: number,
+  aware: Aware,
+  now: number,
+) => Composed & { readonly form: BlockForm };
 
 /** What an agent is told, and holds until it says what became of it. */
 export interface Collected {
@@ -177,6 +211,69 @@ export interface Collected {
   readonly items: readonly Stored[];
   /** What the delivery point would take too, and the limit left; capped. */
   readonly more: number;
+  /** As `compose` gave them. */
+  readonly embedded: readonly Embedded[];
+  readonly block: CarrierBlock;
+}
+
+/** A hosted agent's turn is to begin: with a user's message, or of the system's own accord. */
+export interface BeginTurn {
+  readonly thread_id: ThreadId;
+  /** The queued one that begins; null: a new one. */
+  readonly turn_id: TurnId | null;
+  readonly source: ChatSource;
+  /** The message; one of the system is worded by what is told. A queued turn has its own. */
+  readonly content: string | ((told: readonly Stored[]) => string);
+  readonly point: Point;
+  readonly limit: number;
+  readonly compose: Compose;
+  readonly owner: string;
+  readonly lease_ms: number;
+  /** The active turn that this one succeeds: it ends in the same commit, and what it holds passes on. */
+  readonly succeeds: { readonly turn_id: TurnId; readonly items: readonly Item[]; readonly note: string | null } | null;
+}
+
+export interface BegunTurn {
+  readonly turn: Turn;
+  readonly lease: Lease;
+  /** What was said in it so far. */
+  readonly items: readonly Item[];
+  /** Null if there is nothing to tell. */
+  readonly carrier: Collected | null;
+}
+
+/** Something is said or done in a turn. */
+export interface TurnStep {
+  readonly turn_id: TurnId;
+  readonly items: readonly Item[];
+  /** What waits is told with it. */
+  readonly collect: { readonly point: Point; readonly limit: number; readonly compose: Compose } | null;
+}
+
+/** How a turn ends, which says what becomes of what it holds. */
+export interface EndTurn {
+  readonly turn_id: TurnId;
+  readonly state: Extract<TurnEnd, "completed" | "failed" | "stopped">;
+  readonly items: readonly Item[];
+  readonly note: string | null;
+}
+
+/** Something that an idle thread's agent is woken for. */
+export interface Waiting {
+  readonly id: NotificationId;
+  readonly user_id: UserId;
+  /** Null: any of the user's. */
+  readonly thread_id: ThreadId | null;
+  readonly channel: Channel;
+  readonly priority: Priority;
+  readonly must_narrate: boolean;
+  readonly created_at: number;
+  /** How long it may wait for its agent to be woken. */
+  readonly wait_ms: number;
+  /** After a failure: not before then. */
+  readonly not_before: number;
+  /** While its batch takes further rows: until when. */
+  readonly open_until: number | null;
 }
 
 /** What became of one item of a carrier. */
@@ -203,6 +300,8 @@ export interface CarrierRecord {
   readonly state: CarrierState;
   readonly ended: CarrierEnd | null;
   readonly lease_id: LeaseId | null;
+  /** The turn of a hosted agent that it belongs to. */
+  readonly turn_id: TurnId | null;
   /** The entry that opened it, and the newest one about it. */
   readonly seq: number;
   readonly last_seq: number;
@@ -213,6 +312,13 @@ export interface CarrierRecord {
     readonly lease_epoch: number;
     readonly state: State | null;
   }[];
+}
+
+/** A notification that the system showed in a conversation. */
+export interface Shown {
+  /** The entry that showed it. */
+  readonly seq: number;
+  readonly stored: Stored;
 }
 
 export interface ListFilter {
@@ -310,6 +416,32 @@ export interface Store {
   ): Promise<CarrierOutcome | Miss>;
   /** The agent was not told: what it holds is let go. */
   failCarrier(principal: Principal, id: CarrierId, note: string | null): Promise<CarrierOutcome | Miss>;
+  /**
+   * The provider has begun to answer: the agent was told. What needs no more is DELIVERED; what the agent handles is held
+   * until its turn ends. `form`: the one in which the block went out, if it is another than the one recorded.
+   */
+  sendCarrier(principal: Principal, id: CarrierId, form: BlockForm | null): Promise<CarrierOutcome | Miss>;
+  /**
+   * Begins a turn, and collects for it, in one commit. Null: one of the system's own accord has nothing to tell any more.
+   * Refused while another turn is active in the thread, unless it is the one that this one succeeds; while the thread
+   * is paused or closed; while somebody else's agent holds it.
+   */
+  beginTurn(principal: Principal, request: BeginTurn): Promise<BegunTurn | null>;
+  /** Adds to an active turn, and collects for it, in one commit. The carrier is null if nothing is told. */
+  stepTurn(principal: Principal, step: TurnStep): Promise<{ readonly carrier: Collected | null } | Miss>;
+  /**
+   * Ends an active turn and what it holds. Completed: all is DELIVERED, but what the agent had to tell the user and has not
+   * acknowledged, which goes to the user. Failed: all is let go. Stopped by the user: what it had to tell goes to the
+   * user, the rest waits without waking anybody.
+   */
+  endTurn(principal: Principal, end: EndTurn): Promise<Turn | Miss>;
+  renewTurn(principal: Principal, id: TurnId, lease_ms: number): Promise<Lease | Miss>;
+  /** A message for later: the thread is busy, or paused. */
+  queueTurn(principal: Principal, thread_id: ThreadId, content: string): Promise<Turn>;
+  /** Changes the message of a queued turn, or takes it out of the queue (null). */
+  editQueued(principal: Principal, id: TurnId, content: string | null): Promise<Turn | Miss>;
+  pauseThread(principal: Principal, id: ThreadId): Promise<Thread>;
+  resumeThread(principal: Principal, id: ThreadId): Promise<Thread>;
   redrive(principal: Principal, id: NotificationId): Promise<Stored | Miss>;
   startThread(principal: Principal, user_id: UserId, thread_id: ThreadId | null): Promise<Thread>;
   closeThread(principal: Principal, thread_id: ThreadId): Promise<Thread>;
@@ -343,6 +475,22 @@ export interface Store {
   entries(principal: Principal, after: number, limit: number): Promise<JournalPage>;
   lastSeq(): Promise<number>;
   thread(principal: Principal, id: ThreadId): Promise<Thread>;
+  /** A user's threads, the most recently active first, after one of them. */
+  threadsOf(principal: Principal, user_id: UserId, after: ThreadId | null, limit: number): Promise<readonly Thread[]>;
+  turn(principal: Principal, id: TurnId): Promise<Turn | undefined>;
+  /** Those of a thread that are queued or active, oldest first. Of all threads for null, which is the host's alone. */
+  liveTurns(principal: Principal, thread_id: ThreadId | null): Promise<readonly Turn[]>;
+  /** What was said and done in a thread, and what its agent was told: entries of the types `turn` and `carrier`. */
+  conversation(
+    principal: Principal,
+    thread_id: ThreadId,
+    after: number,
+    limit: number,
+  ): Promise<readonly JournalEntry[]>;
+  /** What was shown in a thread's conversation by the system, oldest first, with the entry that showed it. */
+  floor(principal: Principal, thread_id: ThreadId, after: number, limit: number): Promise<readonly Shown[]>;
+  /** What agents are to be woken for: of one user, or of all for the host. Oldest first; capped. */
+  waiting(principal: Principal, user_id: UserId | null): Promise<readonly Waiting[]>;
   /** Whether a collect would find something that waits for nothing more: no batch that is still open. */
   isReady(principal: Principal, thread_id: ThreadId, point: Point): Promise<boolean>;
 

@@ -1,6 +1,6 @@
 import type { Event } from "../domain/event.js";
 import type { SubscriberId } from "../domain/ids.js";
-import type { Editor, Row, Words } from "./contract.js";
+import type { Compose, Editor, Row, Words } from "./contract.js";
 
 /** The editor of the stores' suites: a line for each row, and it holds back what it is told to. */
 export class PlainEditor implements Editor {
@@ -28,3 +28,22 @@ export class PlainEditor implements Editor {
 export function lineOf(event: Event): string {
   return `${event.type} ${JSON.stringify(event.payload)}`;
 }
+
+/** Tells all that it is given, a line each, and what the user was shown. */
+export const plainCompose: Compose = (candidates, more, aware) => {
+  const told = candidates.map(({ notification, delivery }) => ({
+    id: notification.id,
+    revision: delivery.revision,
+    kind: notification.kind,
+    severity: notification.severity,
+    form: "full" as const,
+    content: notification.content,
+  }));
+  const lines = [
+    ...told.map(({ id, content }) => `${id}: ${content}`),
+    ...aware.seen.map(({ notification }) => `seen ${notification.id}`),
+    ...(aware.inbox === null ? [] : [`inbox ${aware.inbox.unread} ${aware.inbox.newest.notification.id}`]),
+    ...(more === 0 ? [] : [`${more} more`]),
+  ];
+  return { told, text: lines.join("\n"), form: "text" };
+};

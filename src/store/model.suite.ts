@@ -567,6 +567,7 @@ async function redrive(index: number, model: Model, real: Real): Promise<void> {
     id: answer.notification.id,
     created_at: model.at,
     dedupe_until: 0,
+    wake_ms: null,
     redrive_of: id,
     linked_to: null,
   };

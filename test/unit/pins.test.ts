@@ -54,6 +54,7 @@ it("the times and the limits", () => {
     pendingMax: 100_000,
     listLimit: 1_000,
     claimLimit: 100,
+    blockTokens: 100_000,
     waitMsMax: 60_000,
     emitManyEvents: 100_000,
     disabledSubscribers: 1_000,

@@ -304,6 +304,7 @@ function notificationOf(
     axes: draft.axes,
     dedupe_key: draft.dedupe_key,
     dedupe_until: draft.dedupe_key === null ? 0 : at + draft.dedupe_window_ms,
+    wake_ms: draft.wake_ms,
     created_at: at,
     event_id: event.id,
     redrive_of: null,

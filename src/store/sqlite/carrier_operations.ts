@@ -1,6 +1,7 @@
 /** How a carrier ends: by its holder, by the watchdog, or with its thread. */
 import { mustNarrate } from "../../domain/axes.js";
 import type { CarrierEnd, CarrierState } from "../../domain/carrier.js";
+import type { BlockForm, CarrierBlock } from "../../domain/conversation.js";
 import { isMiss, type Miss, type MissCode } from "../../domain/errors.js";
 import type { CarrierId, LeaseId, NotificationId, ThreadId } from "../../domain/ids.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
@@ -54,6 +55,41 @@ export function failCarrier(
   ]);
 }
 
+/** The agent was told: what needs no more is DELIVERED, what it handles is held on. */
+export function sendCarrier(
+  core: Core,
+  transaction: Transaction,
+  principal: Principal,
+  id: CarrierId,
+  form: BlockForm | null,
+): CarrierOutcome | Miss {
+  const carrier = core.carriers.byId(id);
+  if (carrier === undefined || !mayAct(principal, carrier.user_id)) return missed("not_found", id);
+  if (carrier.state === "sent") return outcomeOf(core, carrier, core.carriers.items(carrier));
+  const lease_id = heldUnder(core, transaction, carrier);
+  if (lease_id === undefined) return missed("stale_lease", id);
+  const opened = form === null ? undefined : core.journal.read(carrier.seq);
+  const text = opened?.type === "carrier" ? opened.block?.text : undefined;
+  const block = form === null || text === undefined ? null : { text, form };
+  return end(core, transaction, carrier, lease_id, { state: "sent", ended: "settled", block }, ({ delivery }) =>
+    delivery.channel === "context" ? [{ column: "settle", epoch: delivery.lease_epoch }] : [],
+  );
+}
+
+/** Ends all that are held under a lease; `commandFor` says what becomes of each, and whether it was sent. */
+export function endCarriersUnder(
+  core: Core,
+  transaction: Transaction,
+  lease_id: LeaseId,
+  commandFor: (held: Held, sent: boolean) => Command,
+): void {
+  for (const carrier of core.carriers.under(lease_id)) {
+    const sent = carrier.state === "sent";
+    const how = sent ? ({ state: "sent", ended: "settled" } as const) : ({ state: "void", ended: "failed" } as const);
+    end(core, transaction, carrier, lease_id, how, (held) => [commandFor(held, sent)]);
+  }
+}
+
 export function renewCarrier(
   core: Core,
   transaction: Transaction,
@@ -103,32 +139,52 @@ function heldUnder(core: Core, { at }: Transaction, { lease_id }: CarrierRow): L
   return lease_id === null || core.leases.isExpired(lease_id, at) ? undefined : lease_id;
 }
 
-/** Ends the hold in one entry. Only what is still as it was collected is touched; the rest was lost before. */
+/**
+ * Ends the hold in one entry. Only what is still as it was collected is touched; the rest was lost before. One that is sent
+ * goes on while something in it is held.
+ */
 function end(
   core: Core,
   transaction: Transaction,
   carrier: CarrierRow,
   lease_id: LeaseId,
-  how: { readonly state: CarrierState; readonly ended: CarrierEnd; readonly note?: string | null },
+  how: {
+    readonly state: CarrierState;
+    readonly ended: CarrierEnd;
+    readonly note?: string | null;
+    readonly block?: CarrierBlock | null;
+  },
   commandsFor: (held: Held) => readonly Command[],
 ): CarrierOutcome {
   const steps: Step[] = [];
+  let holds = false;
   const items = core.carriers.items(carrier).map((item): CarrierItem => {
     const held = item.state === null ? core.ledger.byNumber(item.number) : undefined;
     if (held?.delivery.lease?.id !== lease_id || held.delivery.lease_epoch !== item.lease_epoch) return item;
-    const planned = plan(core, transaction, held, commandsFor(held));
-    if (isMiss(planned)) return item;
+    const commands = commandsFor(held);
+    if (commands.length === 0) holds = true;
+    const planned = plan(core, transaction, held, commands);
+    if (isMiss(planned) || commands.length === 0) return item;
     steps.push(...planned.steps);
     return { ...item, state: planned.held.delivery.state };
   });
   const { id, point } = carrier;
-  const { state, ended, note = null } = how;
+  const { state, note = null, block = null } = how;
+  const goesOn = holds && state === "sent";
+  const ended = goesOn ? null : how.ended;
   const changes = steps.map((step) => step.change);
-  const body = { type: "carrier", carrier_id: id, state, point, ended, note, changes } as const;
+  const { turn_id } = carrier;
+  const said = { turn_id, items: [], embedded: [], block };
+  const body = { type: "carrier", carrier_id: id, state, point, ended, note, ...said, changes } as const;
   const last_seq = write(core, transaction, carrier, body, steps);
-  const after: CarrierRow = { ...carrier, state, ended, lease_id: null, last_seq };
-  core.carriers.end(carrier, after, items);
-  core.leases.letGo(lease_id);
+  if (state === "sent" && carrier.state === "open" && carrier.aware_seq !== null)
+    core.threads.setAware(carrier.thread_id, carrier.aware_seq, carrier.aware_inbox ?? 0);
+  const after: CarrierRow = { ...carrier, state, ended, lease_id: goesOn ? lease_id : null, last_seq };
+  if (goesOn) core.carriers.send(carrier, last_seq, items);
+  else {
+    core.carriers.end(carrier, after, items);
+    core.leases.letGo(lease_id);
+  }
   return outcomeOf(core, after, items);
 }
 

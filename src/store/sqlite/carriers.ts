@@ -4,11 +4,15 @@ import { numberInId } from "../../platform/ids.js";
 import type { CarrierRecord } from "../contract.js";
 import type { Connection, Statement } from "./connection.js";
 
-export type CarrierRow = Omit<CarrierRecord, "items">;
+export type CarrierRow = Omit<CarrierRecord, "items"> & {
+  /** How far its block makes the agent aware of what the system has shown. */
+  readonly aware_seq: number | null;
+  readonly aware_inbox: number | null;
+};
 export type CarrierItem = CarrierRecord["items"][number];
 type HeldCarrier = CarrierRow & { readonly lease_id: LeaseId };
 
-const COLUMNS = "seq, id, user_id, thread_id, point, state, ended, lease_id, last_seq";
+const COLUMNS = "seq, id, user_id, thread_id, point, state, ended, lease_id, last_seq, turn_id, aware_seq, aware_inbox";
 
 /** What agents were told, and what they hold. */
 export class Carriers {
@@ -17,6 +21,8 @@ export class Carriers {
   readonly #one: Statement;
   readonly #items: Statement;
   readonly #end: Statement;
+  readonly #send: Statement;
+  readonly #under: Statement;
   readonly #setItem: Statement;
   readonly #holder: Statement;
   readonly #heldIn: Statement;
@@ -25,7 +31,7 @@ export class Carriers {
   readonly #remove: readonly Statement[];
 
   constructor(connection: Connection) {
-    this.#insert = connection.prepare(`INSERT INTO carriers (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+    this.#insert = connection.prepare(`INSERT INTO carriers (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
     this.#insertItem = connection.prepare(
       "INSERT INTO carrier_items (carrier, position, number, revision, lease_epoch, state) VALUES (?, ?, ?, ?, ?, ?)",
     );
@@ -38,6 +44,10 @@ export class Carriers {
       `UPDATE carriers SET state = ?, ended = ?, lease_id = NULL, last_seq = ?
        WHERE seq = ? AND state = ? AND lease_id = ?`,
     );
+    this.#send = connection.prepare(
+      "UPDATE carriers SET state = 'sent', last_seq = ? WHERE seq = ? AND state = 'open' AND lease_id = ?",
+    );
+    this.#under = connection.prepare(`SELECT ${COLUMNS} FROM carriers WHERE lease_id = ? ORDER BY seq`);
     this.#setItem = connection.prepare("UPDATE carrier_items SET state = ? WHERE carrier = ? AND position = ?");
     this.#holder = connection.prepare(
       `SELECT l.owner AS owner, l.expires_at AS expires_at FROM carriers c JOIN leases l ON l.id = c.lease_id
@@ -62,7 +72,21 @@ export class Carriers {
 
   insert(row: CarrierRow, items: readonly CarrierItem[]): void {
     const { seq, id, user_id, thread_id, point, state, ended, lease_id, last_seq } = row;
-    this.#insert.run(seq, id, user_id, thread_id, point, state, ended, lease_id, last_seq);
+    const { turn_id, aware_seq, aware_inbox } = row;
+    this.#insert.run(
+      seq,
+      id,
+      user_id,
+      thread_id,
+      point,
+      state,
+      ended,
+      lease_id,
+      last_seq,
+      turn_id,
+      aware_seq,
+      aware_inbox,
+    );
     for (const [position, item] of items.entries())
       this.#insertItem.run(seq, position, item.number, item.revision, item.lease_epoch, item.state);
   }
@@ -91,6 +115,19 @@ export class Carriers {
     assert(changes === 1, `carrier ${before.id} changed under the writer's hands`);
     for (const [position, { state }] of items.entries())
       if (state !== null) this.#setItem.run(state, before.seq, position);
+  }
+
+  /** It was sent, and its hold goes on. */
+  send(before: CarrierRow, last_seq: number, items: readonly CarrierItem[]): void {
+    const { changes } = this.#send.run(last_seq, before.seq, before.lease_id);
+    assert(changes === 1, `carrier ${before.id} changed under the writer's hands`);
+    for (const [position, { state }] of items.entries())
+      if (state !== null) this.#setItem.run(state, before.seq, position);
+  }
+
+  /** Those that are held under one lease, oldest first. */
+  under(lease_id: LeaseId): HeldCarrier[] {
+    return this.#under.all(lease_id) as HeldCarrier[];
   }
 
   /** Somebody else who has an open one in this thread, under a lease that is not over. */

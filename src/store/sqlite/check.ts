@@ -14,7 +14,7 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
   },
   {
     says: "the due time disagrees with the deadline",
-    sql: "SELECT number FROM deliveries WHERE due_at IS NOT CASE WHEN state IN ('PENDING', 'DISPATCHED', 'ESCALATED') THEN min(deadline, coalesce(open_until, deadline)) END",
+    sql: "SELECT number FROM deliveries WHERE due_at IS NOT CASE WHEN state IN ('PENDING', 'DISPATCHED', 'ESCALATED') THEN min(deadline, coalesce(open_until, deadline)) END AND NOT (state = 'PENDING' AND coalesce(thread_id, '') IN (SELECT thread_id FROM pauses))",
   },
   {
     says: "a notification has no delivery",
@@ -27,7 +27,7 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
   {
     says: "a lease counts what it does not hold",
     sql: `SELECT id FROM leases l WHERE held = 0 OR held <> (SELECT count(*) FROM deliveries WHERE lease_id = l.id)
-      + (SELECT count(*) FROM carriers WHERE lease_id = l.id)`,
+      + (SELECT count(*) FROM carriers WHERE lease_id = l.id) + (SELECT count(*) FROM turns WHERE lease_id = l.id)`,
   },
   {
     says: "a lease holds another user's delivery",
@@ -49,9 +49,49 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
   },
   {
     says: "a carrier does not know what is held under its lease",
-    sql: `SELECT d.number FROM deliveries d JOIN carriers c ON c.lease_id = d.lease_id
-      LEFT JOIN carrier_items i ON i.carrier = c.seq AND i.number = d.number
-      WHERE i.lease_epoch IS NOT d.lease_epoch OR i.revision <> d.revision OR i.state IS NOT NULL`,
+    sql: `SELECT d.number FROM deliveries d WHERE EXISTS (SELECT 1 FROM carriers c WHERE c.lease_id = d.lease_id)
+      AND NOT EXISTS (SELECT 1 FROM carriers c JOIN carrier_items i ON i.carrier = c.seq
+        WHERE c.lease_id = d.lease_id AND i.number = d.number
+          AND i.lease_epoch = d.lease_epoch AND i.revision = d.revision AND i.state IS NULL)`,
+  },
+  {
+    says: "a turn's state disagrees with its lease",
+    sql: `SELECT seq FROM turns t WHERE (state = 'active') <> (lease_id IS NOT NULL)
+      OR live <> (state IN ('queued', 'active'))
+      OR lease_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM leases WHERE id = lease_id AND user_id = t.user_id)`,
+  },
+  {
+    says: "two turns are active in one thread",
+    sql: "SELECT thread_id FROM turns WHERE state = 'active' GROUP BY thread_id HAVING count(*) > 1",
+  },
+  {
+    says: "a turn is of another user than its thread",
+    sql: "SELECT seq FROM turns t WHERE NOT EXISTS (SELECT 1 FROM threads WHERE id = t.thread_id AND user_id = t.user_id)",
+  },
+  {
+    says: "a turn's id does not carry its place in the journal",
+    sql: "SELECT seq FROM turns WHERE substr(id, -12) <> format('%012x', seq)",
+  },
+  {
+    says: "a turn's state disagrees with the journal",
+    sql: `SELECT t.seq FROM turns t LEFT JOIN journal j ON j.seq = t.last_seq
+      WHERE j.seq IS NOT NULL AND (j.type <> 'turn' OR j.body ->> '$.turn_id' <> t.id OR j.body ->> '$.state' <> t.state)`,
+  },
+  {
+    says: "what wakes an agent is not marked as such",
+    sql: `SELECT d.number FROM deliveries d JOIN notifications n ON n.number = d.number WHERE wakes <> (
+      live = 1 AND channel IN ('agent', 'context') AND quiet = 0
+        AND (channel = 'agent' OR n.wake_ms IS NOT NULL OR priority = 'critical'))`,
+  },
+  {
+    says: "what is shown in a conversation is not listed there",
+    sql: `SELECT number FROM deliveries d WHERE channel = 'floor' AND state NOT IN ('PENDING', 'SUPPRESSED')
+      AND NOT EXISTS (SELECT 1 FROM floor_items f WHERE f.number = d.number AND f.thread_id = d.thread_id)`,
+  },
+  {
+    says: "a thread is paused without a pause, or the other way round",
+    sql: `SELECT id FROM threads t WHERE state = 'open' AND (paused_at IS NOT NULL) <>
+      EXISTS (SELECT 1 FROM pauses p WHERE p.thread_id = t.id AND p.until_at IS NULL)`,
   },
   {
     says: "an item belongs to no carrier",

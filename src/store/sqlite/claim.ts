@@ -5,7 +5,7 @@ import { mayAct, type Principal } from "../../domain/principal.js";
 import { explainMiss, missNotFound } from "../../domain/reducer.js";
 import { crashPoint } from "../../platform/crashpoint.js";
 import type { Claim, ClaimRequest, Lease } from "../contract.js";
-import { type AgentQueue, everyPoint } from "./agent_queue.js";
+import { everyPoint } from "./agent_queue.js";
 import { plan, type Step, write } from "./changes.js";
 import type { Transaction } from "./commit.js";
 import type { Core } from "./core.js";
@@ -13,13 +13,7 @@ import { flushForAgent, flushForPoint, judge } from "./flush.js";
 import type { Held } from "./ledger.js";
 
 /** Locks what is pending under one lease, in one entry. */
-export function claim(
-  core: Core,
-  transaction: Transaction,
-  queue: AgentQueue,
-  principal: Principal,
-  request: ClaimRequest,
-): Claim {
+export function claim(core: Core, transaction: Transaction, principal: Principal, request: ClaimRequest): Claim {
   if (!mayAct(principal, request.user_id)) throw new InvalidInputError("user_id", "must be the caller's own");
   const thread = request.thread_id === undefined ? undefined : core.threads.owned(principal, request.thread_id);
   if (thread !== undefined && thread.user_id !== request.user_id)
@@ -30,7 +24,7 @@ export function claim(
   const misses: Miss[] = [];
   const wanted =
     request.ids === undefined
-      ? mostUrgent(core, transaction, queue, request)
+      ? mostUrgent(core, transaction, request)
       : named(core, transaction, request, request.ids, misses);
   const lease: Lease = {
     id: leaseId(core.ids.random(transaction.at)),
@@ -64,17 +58,12 @@ export function claim(
 }
 
 /** By priority and then age. */
-function mostUrgent(
-  core: Core,
-  transaction: Transaction,
-  queue: AgentQueue,
-  { user_id, thread_id: thread, limit }: ClaimRequest,
-): Held[] {
+function mostUrgent(core: Core, transaction: Transaction, { user_id, thread_id: thread, limit }: ClaimRequest): Held[] {
   const thread_id = thread ?? null;
   flushForPoint(core, transaction, user_id, null, () => true);
   if (thread_id !== null) flushForPoint(core, transaction, user_id, thread_id, () => true);
   const found: Held[] = [];
-  for (const number of queue.byUrgency({ user_id, thread_id, at: transaction.at, points: everyPoint })) {
+  for (const number of core.queue.byUrgency({ user_id, thread_id, at: transaction.at, points: everyPoint })) {
     const held = core.ledger.byNumber(number);
     const told = held === undefined ? null : toTell(core, transaction, held);
     if (told !== null) found.push(told);

@@ -1,15 +1,17 @@
 /** What an agent is told at a delivery point of its thread. */
 import { mustNarrate } from "../../domain/axes.js";
+import type { Item } from "../../domain/conversation.js";
 import { assert, ConflictError, isMiss } from "../../domain/errors.js";
-import { carrierId, leaseId, type ThreadId, type UserId } from "../../domain/ids.js";
+import { carrierId, leaseId, type ThreadId, type TurnId, type UserId } from "../../domain/ids.js";
 import type { Thread } from "../../domain/journal.js";
 import { type Point, taken, takes } from "../../domain/points.js";
 import type { Principal } from "../../domain/principal.js";
 import type { Command } from "../../domain/reducer.js";
 import { isoTime } from "../../domain/time.js";
 import { crashPoint } from "../../platform/crashpoint.js";
-import type { Collected, CollectRequest, Lease } from "../contract.js";
-import type { AgentQueue, Wanted } from "./agent_queue.js";
+import type { Collected, CollectRequest, Compose, Composed, Lease } from "../contract.js";
+import type { Wanted } from "./agent_queue.js";
+import type { AwareTo } from "./awareness.js";
 import { plan, write } from "./changes.js";
 import { toTell } from "./claim.js";
 import type { Transaction } from "./commit.js";
@@ -21,47 +23,121 @@ import { openThread } from "./thread_operations.js";
 /** Of one item beside its texts. */
 const ITEM_BYTES = 1_024;
 
-/**
- * Opens a carrier: closes the batches that the point takes, leaves out what is held back now, and locks the most urgent
- * under one lease. The carrier is one entry; what was closed or held back has entries of its own before it.
- */
+/** Where, when, and how much of what waits there. */
+export interface Telling {
+  readonly user_id: UserId;
+  readonly thread_id: ThreadId;
+  readonly point: Point;
+  readonly limit: number;
+  readonly bytes_max?: number;
+  readonly compose: Compose;
+}
+
+/** A carrier that is decided and not yet written. */
+export interface Prepared {
+  readonly telling: Telling;
+  /** What it tells, as it was found. */
+  readonly found: readonly Held[];
+  readonly composed: ReturnType<Compose>;
+  /** How many wait beyond what it tells. */
+  readonly more: number;
+  readonly aware: AwareTo;
+}
+
+/** Opens a carrier for an agent that is not ours. */
 export function collect(
   core: Core,
   transaction: Transaction,
-  queue: AgentQueue,
   principal: Principal,
   request: CollectRequest,
 ): Collected | null {
-  const { thread_id, point, owner, auto_settle } = request;
-  const { at } = transaction;
+  const { owner, auto_settle, point } = request;
   const { user_id } = threadFor(core, transaction, principal, request);
+  const prepared = prepareCarrier(core, transaction, { ...request, user_id });
+  // Awareness alone is told where a turn begins; nobody is called to listen for it.
+  const opens = point === "turn_start" || point === "user_message";
+  if (prepared === null || (prepared.found.length === 0 && !opens)) return null;
+  const { at } = transaction;
+  const lease: Lease = { id: leaseId(core.ids.random(at)), owner, expires_at: at + request.lease_ms };
+  return writeCarrier(core, transaction, prepared, { lease, opened: false, turn_id: null, items: [], auto_settle });
+}
+
+/** Closes the batches that the point takes, leaves out what is held back now, and words the most urgent. */
+export function prepareCarrier(core: Core, transaction: Transaction, telling: Telling): Prepared | null {
+  const { user_id, thread_id, point, compose } = telling;
+  const { at } = transaction;
   for (const place of [thread_id, null])
     flushForPoint(core, transaction, user_id, place, (priority, inject_at) => takes(point, priority, inject_at));
   const wanted = wantedBy(user_id, thread_id, point, at);
-  const found = mostUrgent(core, transaction, queue, wanted, request);
-  if (found.length === 0) return null;
+  const { found: candidates, all } = mostUrgent(core, transaction, wanted, telling);
+  const beyond = all ? 0 : core.queue.count(wanted) - candidates.length;
+  const { aware, to } = core.awareness.of(thread_id, user_id);
+  const stored = candidates.map((held) => core.ledger.stored(held));
+  const composed = compose(stored, beyond, aware, at);
+  if (composed.text === "") return null;
+  const found = toldOf(candidates, composed);
+  return { telling, found, composed, more: candidates.length - found.length + beyond, aware: to };
+}
 
+function toldOf(candidates: readonly Held[], { told }: Composed): Held[] {
+  const ids = new Set(told.map(({ id }) => id));
+  const found = candidates.filter(({ delivery }) => ids.has(delivery.id));
+  assert(found.length === told.length, "what a carrier tells is among what waits");
+  return found;
+}
+
+export interface Holding {
+  readonly lease: Lease;
+  /** Whether the lease is there already: a turn's. */
+  readonly opened: boolean;
+  readonly turn_id: TurnId | null;
+  readonly items: readonly Item[];
+  readonly auto_settle: boolean;
+}
+
+/** The carrier is one entry; what was closed or held back has entries of its own before it. */
+export function writeCarrier(core: Core, transaction: Transaction, prepared: Prepared, holding: Holding): Collected {
+  const { telling, found, composed, more, aware } = prepared;
+  const { user_id, thread_id, point } = telling;
+  const { lease, turn_id, items, auto_settle } = holding;
   // From here on nothing else is journaled before this entry: its `seq` is in the carrier's id and in the links.
   const seq = core.journal.nextSeq;
-  const id = carrierId(core.ids.numbered(at, seq));
-  const lease: Lease = { id: leaseId(core.ids.random(at)), owner, expires_at: at + request.lease_ms };
+  const id = carrierId(core.ids.numbered(transaction.at, seq));
   const plans = found.map((held) => {
-    const planned = plan(core, transaction, held, commandsFor(held, lease, request));
+    const planned = plan(core, transaction, held, commandsFor(held, lease, thread_id, auto_settle));
     assert(!isMiss(planned), "what waits for an agent can be collected");
     return planned;
   });
   const held = plans.filter((planned) => planned.held.delivery.state === "LOCKED").length;
   const state = auto_settle ? "sent" : "open";
-  const ended = held === 0 ? "settled" : null;
+  const ended = auto_settle && held === 0 ? "settled" : null;
   const steps = plans.flatMap((planned) => planned.steps);
   const changes = steps.map((step) => step.change);
-  const body = { type: "carrier", carrier_id: id, state, point, ended, note: null, changes } as const;
+  const block = { text: composed.text, form: composed.form };
+  const said = { turn_id, items, embedded: composed.told, block };
+  const body = { type: "carrier", carrier_id: id, state, point, ended, note: null, ...said, changes } as const;
   write(core, transaction, { user_id, thread_id }, body, steps);
   // The carrier itself holds the lease too: it stays until the carrier ends, whatever happens to its items.
-  if (ended === null) core.leases.open(lease, user_id, held + 1);
+  if (ended === null) {
+    if (holding.opened) core.leases.hold(lease.id, held + 1);
+    else core.leases.open(lease, user_id, held + 1);
+  }
   const lease_id = ended === null ? lease.id : null;
   core.carriers.insert(
-    { id, user_id, thread_id, point, state, ended, lease_id, seq, last_seq: seq },
+    {
+      id,
+      user_id,
+      thread_id,
+      point,
+      state,
+      ended,
+      lease_id,
+      seq,
+      last_seq: seq,
+      turn_id,
+      aware_seq: aware.seq,
+      aware_inbox: aware.inbox,
+    },
     plans.map(({ held: { number, delivery } }) => ({
       number,
       revision: delivery.revision,
@@ -69,6 +145,7 @@ export function collect(
       state: delivery.state === "LOCKED" ? null : delivery.state,
     })),
   );
+  if (state === "sent") core.threads.setAware(thread_id, aware.seq, aware.inbox);
   crashPoint("claim.leased");
   return {
     id,
@@ -77,7 +154,9 @@ export function collect(
     state,
     lease: ended === null ? lease : null,
     items: plans.map((planned) => core.ledger.stored(planned.held)),
-    more: queue.count(wanted),
+    more,
+    embedded: composed.told,
+    block,
   };
 }
 
@@ -91,15 +170,27 @@ function threadFor(
   if (principal.kind === "host" && user_id !== null && core.threads.get(thread_id) === undefined)
     return openThread(core, transaction, user_id, thread_id);
   const thread = openOne(core, principal, thread_id);
-  const holder = core.carriers.otherHolder(thread_id, owner, transaction.at);
-  if (holder === undefined) return thread;
+  refuseOthers(core, transaction, thread_id, owner);
+  const turn = core.turns.activeIn(thread_id);
+  if (turn !== undefined && !core.leases.isExpired(turn.lease_id, transaction.at))
+    throw new ConflictError(
+      "thread_held",
+      `thread ${JSON.stringify(thread_id)} is held by the hosted agent, which is at work in it; collect again when its turn is over`,
+    );
+  return thread;
+}
+
+/** One agent at a time holds a thread. */
+export function refuseOthers(core: Core, { at }: Transaction, thread_id: ThreadId, owner: string): void {
+  const holder = core.carriers.otherHolder(thread_id, owner, at);
+  if (holder === undefined) return;
   throw new ConflictError(
     "thread_held",
     `thread ${JSON.stringify(thread_id)} is held by ${JSON.stringify(holder.owner)} until ${isoTime(holder.expires_at)} at the latest; collect again when it has settled`,
   );
 }
 
-function openOne(core: Core, principal: Principal, thread_id: ThreadId): Thread {
+export function openOne(core: Core, principal: Principal, thread_id: ThreadId): Thread {
   const thread = core.threads.owned(principal, thread_id);
   if (thread.state === "open") return thread;
   throw new ConflictError("thread_closed", `thread ${JSON.stringify(thread_id)} is closed; nothing is told there`);
@@ -109,26 +200,24 @@ function wantedBy(user_id: UserId, thread_id: ThreadId, point: Point, at: number
   return { user_id, thread_id, at, points: (priority) => taken(point, priority) };
 }
 
-/** By priority and then age, as many as go in. */
+/** By priority and then age, as many as go in, and whether that is all of it. */
 function mostUrgent(
   core: Core,
   transaction: Transaction,
-  queue: AgentQueue,
   wanted: Wanted,
-  { limit, bytes_max = Number.POSITIVE_INFINITY }: CollectRequest,
-): Held[] {
+  { limit, bytes_max = Number.POSITIVE_INFINITY }: Telling,
+): { found: Held[]; all: boolean } {
   const found: Held[] = [];
   let room = bytes_max;
-  for (const number of queue.byUrgency(wanted)) {
+  for (const number of core.queue.byUrgency(wanted)) {
     const held = core.ledger.byNumber(number);
     const told = held === undefined ? null : toTell(core, transaction, held);
     if (told === null) continue;
     room -= sizeOf(told);
-    if (room < 0 && found.length > 0) break;
+    if (found.length > 0 && (room < 0 || found.length === limit)) return { found, all: false };
     found.push(told);
-    if (found.length === limit) break;
   }
-  return found;
+  return { found, all: true };
 }
 
 /** As JSON, about. */
@@ -136,7 +225,7 @@ function sizeOf({ notification: { content, directive, degraded } }: Held): numbe
   return ITEM_BYTES + Buffer.byteLength(JSON.stringify([content, directive, degraded]));
 }
 
-function commandsFor(held: Held, { id, owner }: Lease, { thread_id, auto_settle }: CollectRequest): Command[] {
+function commandsFor(held: Held, { id, owner }: Lease, thread_id: ThreadId, auto_settle: boolean): Command[] {
   const { effective, lease_epoch } = held.delivery;
   const lock: Command = { column: "collect", lease: { id, owner }, thread_id };
   if (!auto_settle || mustNarrate(effective)) return [lock];
@@ -144,14 +233,7 @@ function commandsFor(held: Held, { id, owner }: Lease, { thread_id, auto_settle 
 }
 
 /** Whether a collect would find something that waits for nothing more. */
-export function isReady(
-  core: Core,
-  at: number,
-  queue: AgentQueue,
-  principal: Principal,
-  thread_id: ThreadId,
-  point: Point,
-): boolean {
+export function isReady(core: Core, at: number, principal: Principal, thread_id: ThreadId, point: Point): boolean {
   const { user_id } = openOne(core, principal, thread_id);
-  return queue.isReady(wantedBy(user_id, thread_id, point, at));
+  return core.queue.isReady(wantedBy(user_id, thread_id, point, at));
 }

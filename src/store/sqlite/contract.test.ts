@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { batchesContract } from "../batches.suite.js";
 import { type StoreHarness, storeContract } from "../contract.suite.js";
+import { turnContract } from "../turns.suite.js";
 import { openSqliteStore } from "./store.js";
 
 async function sqlite(): Promise<StoreHarness> {
@@ -15,3 +16,4 @@ async function sqlite(): Promise<StoreHarness> {
 
 storeContract("SQLite", sqlite);
 batchesContract("SQLite", sqlite);
+turnContract("SQLite", sqlite);

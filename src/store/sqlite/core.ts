@@ -2,6 +2,8 @@ import type { ThreadId, UserId } from "../../domain/ids.js";
 import type { DeliveryPolicy } from "../../domain/policy.js";
 import type { IdSource } from "../../platform/ids.js";
 import type { Editor } from "../contract.js";
+import type { AgentQueue } from "./agent_queue.js";
+import type { Awareness } from "./awareness.js";
 import type { Backlog } from "./backlog.js";
 import type { Batches } from "./batches.js";
 import type { Blocks } from "./blocks.js";
@@ -12,12 +14,14 @@ import type { DueHints } from "./due.js";
 import type { Journal } from "./journal.js";
 import type { Leases } from "./leases.js";
 import type { Ledger } from "./ledger.js";
+import type { Pauses } from "./pauses.js";
 import type { ProducerIds } from "./producer_ids.js";
 import type { CriticalQuota } from "./quota.js";
 import type { Rows } from "./rows.js";
 import type { Settings } from "./settings.js";
 import type { Threads } from "./threads.js";
 import type { Tokens } from "./tokens.js";
+import type { Turns } from "./turns.js";
 
 /** What the operations of this store share. */
 export interface Core {
@@ -38,10 +42,17 @@ export interface Core {
   readonly quota: CriticalQuota;
   readonly leases: Leases;
   readonly carriers: Carriers;
+  readonly turns: Turns;
+  readonly queue: AgentQueue;
+  readonly awareness: Awareness;
+  readonly pauses: Pauses;
   readonly threads: Threads;
   readonly tokens: Tokens;
   readonly settings: Settings;
 }
+
+/** All but what is made of the rest. */
+export type CoreBase = Omit<Core, "awareness">;
 
 export interface Owner {
   readonly user_id: UserId;

@@ -27,6 +27,7 @@ export class Journal {
   readonly #one: Statement;
   readonly #after: Statement;
   readonly #ofUser: Statement;
+  readonly #conversation: Statement;
   readonly #last: Statement;
   readonly #blocks: Blocks;
   readonly #meta: Meta;
@@ -45,6 +46,9 @@ export class Journal {
     this.#after = connection.prepare(`SELECT ${COLUMNS} FROM journal WHERE seq > ? ORDER BY seq LIMIT ?`);
     this.#ofUser = connection.prepare(
       `SELECT ${COLUMNS} FROM journal WHERE seq > ? AND seq BETWEEN ? AND ? AND user_id = ? ORDER BY seq LIMIT ?`,
+    );
+    this.#conversation = connection.prepare(
+      `SELECT ${COLUMNS} FROM journal WHERE thread_id = ? AND ${CONVERSATION} AND seq > ? ORDER BY seq LIMIT ?`,
     );
     this.#last = connection.prepare("SELECT seq, at FROM journal ORDER BY seq DESC LIMIT 1");
     this.#pruned = { seq: meta.number("last_seq"), at: meta.number("last_at") };
@@ -110,6 +114,11 @@ export class Journal {
     return entry?.type === "event" && entry.event.id === id ? entry : undefined;
   }
 
+  /** What was said and done in a thread. */
+  conversation(thread_id: ThreadId, after: number, limit: number): JournalEntry[] {
+    return (this.#conversation.all(thread_id, after, limit) as JournalRow[]).map(entryOf);
+  }
+
   page(principal: Principal, after: number, limit: number): JournalPage {
     const last = this.refresh();
     const floor = this.#meta.number("floor_seq", 1);
@@ -127,6 +136,9 @@ export class Journal {
     return { entries, after: Math.max(after, last), end: true, floor };
   }
 }
+
+/** With the same words as its index, so that SQLite sees that it may use it. */
+const CONVERSATION = "(type = 'turn' OR type = 'carrier')";
 
 function entryOf(row: JournalRow): JournalEntry {
   return decodeEntry(row, row.body);

@@ -15,6 +15,7 @@ export class Leases {
   readonly #insert: Statement;
   readonly #one: Statement;
   readonly #renew: Statement;
+  readonly #hold: Statement;
   readonly #let: Statement;
   readonly #remove: Statement;
   readonly #expired: Statement;
@@ -26,6 +27,7 @@ export class Leases {
     );
     this.#one = connection.prepare("SELECT id, user_id, owner, expires_at, held FROM leases WHERE id = ?");
     this.#renew = connection.prepare("UPDATE leases SET expires_at = ? WHERE id = ?");
+    this.#hold = connection.prepare("UPDATE leases SET held = held + ? WHERE id = ?");
     this.#let = connection.prepare("UPDATE leases SET held = held - 1 WHERE id = ?");
     this.#remove = connection.prepare("DELETE FROM leases WHERE id = ? AND held <= 0");
     this.#expired = connection
@@ -49,6 +51,11 @@ export class Leases {
 
   renew(id: LeaseId, expires_at: number): void {
     this.#renew.run(expires_at, id);
+  }
+
+  /** So many more are held under it. */
+  hold(id: LeaseId, more: number): void {
+    this.#hold.run(more, id);
   }
 
   /** One delivery less is held under it. */

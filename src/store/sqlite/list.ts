@@ -12,12 +12,13 @@ import { isTerminal, type State } from "../../domain/transitions.js";
 import type { Counts, ListFilter, Page } from "../contract.js";
 import { blockOf } from "./blocks.js";
 import type { Statement } from "./connection.js";
-import type { Core } from "./core.js";
+import type { CoreBase } from "./core.js";
 import type { Held } from "./ledger.js";
 
 /** Rows asked for at a time. Part of the statements, since SQLite plans anew whenever a `LIMIT ?` is bound. */
 const CHUNK = 256;
 const COUNT_CAP = 1_000;
+const INBOX_CAP = 100;
 
 interface Row {
   number: number;
@@ -33,7 +34,7 @@ type Source = Generator<Row>;
 const COLUMNS = "number, user_id, thread_id, channel, state";
 
 export class Lists {
-  readonly #core: Core;
+  readonly #core: CoreBase;
   readonly #live: Statement;
   readonly #liveOfThread: Statement;
   readonly #unread: Statement;
@@ -46,7 +47,7 @@ export class Lists {
   readonly #countOpen: Statement;
   readonly #countUnread: Statement;
 
-  constructor(core: Core) {
+  constructor(core: CoreBase) {
     this.#core = core;
     const { connection } = core;
     const select = (where: string) =>
@@ -140,6 +141,20 @@ export class Lists {
   *#unreadOf(user_id: UserId, before: number): Source {
     for (const { from } of this.#core.blocks.descending("unread", user_id, before - 1))
       yield* chunked(this.#unread, [blockOf(from), user_id], before);
+  }
+
+  /** The newest of the inbox that nobody has read, if its number is above `after`, and how many there are; capped. */
+  unreadInbox(user_id: UserId, after: number): { number: number; unread: number } | null {
+    const before = Number.MAX_SAFE_INTEGER;
+    let newest: number | undefined;
+    let unread = 0;
+    for (const row of merged([this.#liveOf(user_id, "inbox", before), this.#unreadOf(user_id, before)])) {
+      if (row.channel !== "inbox" || row.state === "PENDING") continue;
+      newest ??= row.number;
+      unread += 1;
+      if (newest <= after || unread === INBOX_CAP) break;
+    }
+    return newest === undefined || newest <= after ? null : { number: newest, unread };
   }
 
   counts(principal: Principal, user_id: UserId): Counts {

@@ -169,6 +169,7 @@ function summaryOf(
     axes: { address: "session", target: "agent", handler: "system" },
     dedupe_key: null,
     dedupe_until: 0,
+    wake_ms: null,
     created_at: at,
     event_id: event.id,
     redrive_of: null,

@@ -19,7 +19,7 @@ import { STATES } from "../../domain/transitions.js";
 import { ManualClock } from "../../platform/manual_clock.js";
 import type { Claim, ListFilter, Stored } from "../contract.js";
 import { acceptance } from "../contract.suite.js";
-import { PlainEditor } from "../editor.suite.js";
+import { PlainEditor, plainCompose } from "../editor.suite.js";
 import { restoreFrom } from "./backup.js";
 import { DATABASE_FILE } from "./database.js";
 import { openSqliteStore, type SqliteStore } from "./store.js";
@@ -117,7 +117,7 @@ async function useAll(folder: string): Promise<void> {
       owner: "agent",
       lease_ms: 60_000,
     } as const;
-    const carrier = await store.collect(HOST, { ...request, auto_settle });
+    const carrier = await store.collect(HOST, { ...request, auto_settle, compose: plainCompose });
     if (carrier === null) throw new Error("nothing was collected");
     return carrier.id;
   };
@@ -131,6 +131,7 @@ async function useAll(folder: string): Promise<void> {
   for (const axes of [FLOOR, NARRATE, CONTEXT]) await put({ thread_id: CLOSED }, axes);
   await collect(CLOSED, false);
   await store.closeThread(HOST, CLOSED);
+  await useTurns(store, put);
 
   // Dead letters: nobody looks for a week.
   clock.advance(8 * DAY_MS);
@@ -154,6 +155,50 @@ async function useAll(folder: string): Promise<void> {
   const reader = await openSqliteStore({ ...options, mode: "read" });
   await readAll(reader, shown, dead);
   await reader.close();
+}
+
+type Put = (event: Parameters<typeof acceptance>[0], axes: Axes) => Promise<Stored>;
+
+/** What the turns of a hosted agent need. */
+async function useTurns(store: SqliteStore, put: Put): Promise<void> {
+  const thread_id = threadId("hosted");
+  await store.startThread(HOST, ALICE, thread_id);
+  for (const axes of [FLOOR, NARRATE, CONTEXT]) await put({ thread_id }, axes);
+  const begin = {
+    thread_id,
+    source: "user",
+    content: "hello",
+    point: "turn_start",
+    limit: 9,
+    owner: "hosted",
+  } as const;
+  const more = { turn_id: null, compose: plainCompose, lease_ms: 60_000, succeeds: null };
+  const first = await store.beginTurn(HOST, { ...begin, ...more });
+  if (first?.carrier == null) throw new Error("nothing was told");
+  await store.sendCarrier(HOST, first.carrier.id, "developer");
+  await store.renewTurn(HOST, first.turn.id, 90_000);
+  const collect = { point: "after_tool", limit: 9, compose: plainCompose } as const;
+  await store.stepTurn(HOST, { turn_id: first.turn.id, items: [], collect });
+  const succeeds = { turn_id: first.turn.id, items: [], note: null };
+  const second = await store.beginTurn(HOST, { ...begin, ...more, succeeds });
+  if (second === null) throw new Error("it did not begin");
+  await store.queueTurn(HOST, thread_id, "later");
+  const { id } = await store.queueTurn(HOST, thread_id, "never");
+  await store.editQueued(HOST, id, null);
+  await store.endTurn(HOST, { turn_id: second.turn.id, state: "completed", items: [], note: null });
+  await store.pauseThread(HOST, thread_id);
+  await put({ thread_id }, NARRATE);
+  await store.resumeThread(HOST, thread_id);
+  await put({ thread_id }, CONTEXT);
+  await store.beginTurn(HOST, { ...begin, ...more });
+  await store.waiting(HOST, ALICE);
+  await store.waiting(HOST, null);
+  await store.liveTurns(HOST, thread_id);
+  await store.liveTurns(HOST, null);
+  await store.conversation(HOST, thread_id, 0, 10);
+  await store.floor(HOST, thread_id, 0, 10);
+  const [latest] = await store.threadsOf(HOST, ALICE, null, 1);
+  await store.threadsOf(HOST, ALICE, latest?.id ?? null, 1);
 }
 
 async function readAll(store: SqliteStore, shown: Stored, dead: Stored): Promise<void> {
@@ -230,6 +275,16 @@ const EXCEPTIONS: readonly { readonly step: RegExp; readonly sql: RegExp; readon
     step: /^SEARCH c USING INDEX carriers_held \(thread_id=\?\)$/,
     sql: /AND l\.owner <> \? AND l\.expires_at > \? LIMIT 1$/,
     because: "the index holds only the carriers that are held, and those of a thread are one owner's",
+  },
+  {
+    step: /^SCAN turns USING INDEX turns_live$/,
+    sql: /WHERE live = 1 ORDER BY thread_id, seq$/,
+    because: "the index holds only the turns that are queued or active, which are wanted whole when a host starts",
+  },
+  {
+    step: /^SCAN d USING INDEX deliveries_wakes$/,
+    sql: /ORDER BY d\.user_id, d\.number LIMIT 1000$/,
+    because: "the index holds only what agents are to be woken for, which is wanted whole when a host starts",
   },
   {
     step: /^SEARCH blocks USING PRIMARY KEY \(kind=\?\)$/,

@@ -37,9 +37,14 @@ export class Prune {
     this.#deleteProducerId = connection.prepare(
       "DELETE FROM producer_ids WHERE user_id = ? AND source = ? AND producer_id = ?",
     );
-    this.#deleteRows = ["merged_events", "notification_rows", "redrives", "deliveries", "notifications"].map((table) =>
-      connection.prepare(`DELETE FROM ${table} WHERE number = ?`),
-    );
+    this.#deleteRows = [
+      "merged_events",
+      "notification_rows",
+      "floor_items",
+      "redrives",
+      "deliveries",
+      "notifications",
+    ].map((table) => connection.prepare(`DELETE FROM ${table} WHERE number = ?`));
     this.#deleteObservations = connection.prepare("DELETE FROM observations WHERE thread_id = ?");
     const stale = (kind: string, table: string, column: string) =>
       connection.prepare(
@@ -115,6 +120,7 @@ export class Prune {
     this.#deleteEntry.run(entry.seq);
     if (entry.type === "carrier" && core.carriers.byId(entry.carrier_id)?.seq === entry.seq)
       core.carriers.remove(entry.seq);
+    if (entry.type === "turn" && core.turns.byId(entry.turn_id)?.seq === entry.seq) core.turns.remove(entry.seq);
     if (entry.type === "event") {
       const { event } = entry;
       if (event.producer_id !== null) this.#deleteProducerId.run(event.user_id, event.source, event.producer_id);

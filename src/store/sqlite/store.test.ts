@@ -12,7 +12,7 @@ import { ManualClock } from "../../platform/manual_clock.js";
 import { audit } from "../audit.js";
 import { carrierContract } from "../carriers.suite.js";
 import { acceptance } from "../contract.suite.js";
-import { PlainEditor } from "../editor.suite.js";
+import { PlainEditor, plainCompose } from "../editor.suite.js";
 import { openSqliteStore, type SqliteStore } from "./store.js";
 
 const OWN_DECIDE: Axes = { address: "user", target: "agent", handler: "agent" };
@@ -142,6 +142,7 @@ describe("all or nothing of a carrier (I7)", () => {
     owner: "turn",
     lease_ms: 1_000,
     auto_settle: false,
+    compose: plainCompose,
   } as const;
   const BREAKS = [
     ["carriers", "INSERT"],
@@ -181,7 +182,7 @@ describe("audit finds, of carriers", () => {
   const DAMAGES: [string, string, RegExp][] = [
     [
       "a carrier that nobody opened",
-      "INSERT INTO carriers SELECT 1, substr(id, 1, 24) || '000000000001', user_id, thread_id, point, state, ended, lease_id, last_seq FROM carriers WHERE state = 'sent'",
+      "INSERT INTO carriers SELECT 1, substr(id, 1, 24) || '000000000001', user_id, thread_id, point, state, ended, lease_id, last_seq, turn_id, aware_seq, aware_inbox FROM carriers WHERE state = 'sent'",
       /no entry|carriers, and/,
     ],
     ["a lost carrier", "DELETE FROM carriers WHERE state = 'sent'", /the journal opens 2 carriers|no carrier/],
@@ -217,10 +218,10 @@ describe("audit finds, of carriers", () => {
       lease_ms: 1_000,
     } as const;
     for (let item = 0; item < 4; item += 1) await store.accept(HOST, acceptance({ thread_id }, { axes: NARRATE }));
-    const first = await store.collect(HOST, { ...request, limit: 2, auto_settle: false });
+    const first = await store.collect(HOST, { ...request, limit: 2, auto_settle: false, compose: plainCompose });
     if (first === null) throw new Error("nothing was collected");
     await store.settleCarrier(HOST, first.id, new Set(first.items.map(({ delivery }) => delivery.id)));
-    await store.collect(HOST, { ...request, limit: 2, auto_settle: false });
+    await store.collect(HOST, { ...request, limit: 2, auto_settle: false, compose: plainCompose });
     expect((await audit(store)).problems).toEqual([]);
     await store.close();
     const outside = alongside(folder);
@@ -292,7 +293,7 @@ describe("the files", () => {
     expect(await store.facts()).toMatchObject({
       engine: "sqlite",
       synchronous: "FULL",
-      schema_version: 6,
+      schema_version: 7,
       last_seq: 1,
     });
   });

@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import type { BlockForm } from "../../domain/conversation.js";
 import type { Miss } from "../../domain/errors.js";
 import { StoreError, TidingsError } from "../../domain/errors.js";
 import type { Event } from "../../domain/event.js";
@@ -11,6 +12,7 @@ import type {
   NotificationId,
   ThreadId,
   TokenId,
+  TurnId,
   UserId,
 } from "../../domain/ids.js";
 import { journalId } from "../../domain/ids.js";
@@ -21,6 +23,7 @@ import type { DeliveryPolicy } from "../../domain/policy.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
 import type { UserSettings } from "../../domain/settings.js";
 import type { Token } from "../../domain/token.js";
+import type { Turn } from "../../domain/turn.js";
 import { type Clock, JournalClock } from "../../platform/clock.js";
 import { IdSource } from "../../platform/ids.js";
 import { every } from "../../platform/timers.js";
@@ -28,6 +31,8 @@ import type {
   Acceptance,
   Accepted,
   AcceptOutcome,
+  BeginTurn,
+  BegunTurn,
   CarrierOutcome,
   CarrierRecord,
   Claim,
@@ -38,23 +43,28 @@ import type {
   CommitListener,
   Counts,
   Editor,
+  EndTurn,
   JournalPage,
   Lease,
   ListFilter,
   NewToken,
   Page,
   PruneStep,
+  Shown,
   Store,
   Stored,
   StoreFacts,
+  TurnStep,
+  Waiting,
 } from "../contract.js";
 import { accept } from "./accept.js";
 import { AgentQueue } from "./agent_queue.js";
+import { Awareness } from "./awareness.js";
 import { Backlog } from "./backlog.js";
 import { backupTo } from "./backup.js";
 import { Batches } from "./batches.js";
 import { Blocks } from "./blocks.js";
-import { failCarrier, renewCarrier, settleCarrier } from "./carrier_operations.js";
+import { failCarrier, renewCarrier, sendCarrier, settleCarrier } from "./carrier_operations.js";
 import { Carriers } from "./carriers.js";
 import { runCommand, runCommands } from "./changes.js";
 import { checkStorage } from "./check.js";
@@ -62,7 +72,7 @@ import { claim } from "./claim.js";
 import { collect, isReady } from "./collect.js";
 import { CommitQueue, closedError, type Transaction } from "./commit.js";
 import type { Connection } from "./connection.js";
-import type { Core } from "./core.js";
+import type { Core, CoreBase } from "./core.js";
 import { DATABASE_FILE, engineVersion, openDatabase } from "./database.js";
 import { DedupeWindows } from "./dedupe.js";
 import { type DueHint, DueHints, FIRST_HINT } from "./due.js";
@@ -75,6 +85,7 @@ import { Lists } from "./list.js";
 import { WriterLock } from "./lock.js";
 import { Meta } from "./meta.js";
 import { SCHEMA_VERSION } from "./migrate.js";
+import { Pauses } from "./pauses.js";
 import { ProducerIds } from "./producer_ids.js";
 import { Prune } from "./prune.js";
 import { CriticalQuota } from "./quota.js";
@@ -83,10 +94,13 @@ import { Rows } from "./rows.js";
 import { Settings } from "./settings.js";
 import { settingsOf, updateSettings } from "./settings_operations.js";
 import { Sweep } from "./sweep.js";
-import { beginClose, moveOut, observe, startThread } from "./thread_operations.js";
+import { beginClose, moveOut, observe, pauseThread, resumeThread, startThread } from "./thread_operations.js";
 import { Threads } from "./threads.js";
 import { createToken, revokeToken } from "./token_operations.js";
 import { Tokens } from "./tokens.js";
+import { beginTurn, editQueued, endTurn, queueTurn, renewTurn, stepTurn } from "./turn_operations.js";
+import { Turns, turnOf } from "./turns.js";
+import { Waitings } from "./waiting.js";
 
 /** The lane of everything that is not an event. */
 const CONTROL_LANE = "";
@@ -170,10 +184,10 @@ export class SqliteStore implements Store {
   readonly #core: Core;
   readonly #clock: JournalClock;
   readonly #queue: CommitQueue | undefined;
-  readonly #queued: AgentQueue;
   readonly #sweep: Sweep;
   readonly #redrives: Redrives;
   readonly #lists: Lists;
+  readonly #waitings: Waitings;
   readonly #together: Together;
   readonly #prune: Prune;
   readonly #listeners = new Set<CommitListener>();
@@ -195,7 +209,7 @@ export class SqliteStore implements Store {
     const backlog = new Backlog(connection);
     const meta = new Meta(connection);
     const journal = new Journal(connection, blocks, meta);
-    const core: Core = {
+    const core: CoreBase = {
       connection,
       file: join(options.folder, DATABASE_FILE),
       ids,
@@ -213,16 +227,19 @@ export class SqliteStore implements Store {
       quota: new CriticalQuota(options.policy.criticalPerMinute),
       leases: new Leases(connection),
       carriers: new Carriers(connection),
+      turns: new Turns(connection),
+      queue: new AgentQueue(connection),
+      pauses: new Pauses(connection),
       threads: new Threads(connection),
       tokens: new Tokens(connection),
       settings: new Settings(connection, lock !== undefined),
     };
-    this.#core = core;
+    this.#lists = new Lists(core);
+    this.#core = { ...core, awareness: new Awareness(connection, core, this.#lists) };
     this.#clock = new JournalClock(options.clock, journal.last().at);
-    this.#queued = new AgentQueue(connection);
     this.#sweep = new Sweep(connection);
     this.#redrives = new Redrives(connection);
-    this.#lists = new Lists(core);
+    this.#waitings = new Waitings(connection);
     this.#together = connection.transaction((read: () => unknown) => read()) as Together;
     this.#prune = new Prune(connection, meta);
     this.journal_id = journalIdOf(meta, core.file);
@@ -298,13 +315,90 @@ export class SqliteStore implements Store {
   }
 
   claim(principal: Principal, request: ClaimRequest): Promise<Claim> {
-    return this.#write(CONTROL_LANE, (transaction) => claim(this.#core, transaction, this.#queued, principal, request));
+    return this.#write(CONTROL_LANE, (transaction) => claim(this.#core, transaction, principal, request));
   }
 
   collect(principal: Principal, request: CollectRequest): Promise<Collected | null> {
+    return this.#write(CONTROL_LANE, (transaction) => collect(this.#core, transaction, principal, request));
+  }
+
+  sendCarrier(principal: Principal, id: CarrierId, form: BlockForm | null): Promise<CarrierOutcome | Miss> {
+    return this.#write(CONTROL_LANE, (transaction) => sendCarrier(this.#core, transaction, principal, id, form));
+  }
+
+  beginTurn(principal: Principal, request: BeginTurn): Promise<BegunTurn | null> {
+    return this.#write(CONTROL_LANE, (transaction) => beginTurn(this.#core, transaction, principal, request));
+  }
+
+  stepTurn(principal: Principal, step: TurnStep): Promise<{ readonly carrier: Collected | null } | Miss> {
+    return this.#write(CONTROL_LANE, (transaction) => stepTurn(this.#core, transaction, principal, step));
+  }
+
+  endTurn(principal: Principal, end: EndTurn): Promise<Turn | Miss> {
+    return this.#write(CONTROL_LANE, (transaction) => endTurn(this.#core, transaction, principal, end));
+  }
+
+  renewTurn(principal: Principal, id: TurnId, lease_ms: number): Promise<Lease | Miss> {
+    return this.#write(CONTROL_LANE, (transaction) => renewTurn(this.#core, transaction, principal, id, lease_ms));
+  }
+
+  queueTurn(principal: Principal, thread_id: ThreadId, content: string): Promise<Turn> {
     return this.#write(CONTROL_LANE, (transaction) =>
-      collect(this.#core, transaction, this.#queued, principal, request),
+      queueTurn(this.#core, transaction, principal, thread_id, content),
     );
+  }
+
+  editQueued(principal: Principal, id: TurnId, content: string | null): Promise<Turn | Miss> {
+    return this.#write(CONTROL_LANE, (transaction) => editQueued(this.#core, transaction, principal, id, content));
+  }
+
+  pauseThread(principal: Principal, id: ThreadId): Promise<Thread> {
+    return this.#write(CONTROL_LANE, (transaction) => pauseThread(this.#core, transaction, principal, id));
+  }
+
+  resumeThread(principal: Principal, id: ThreadId): Promise<Thread> {
+    return this.#write(CONTROL_LANE, (transaction) => resumeThread(this.#core, transaction, principal, id));
+  }
+
+  threadsOf(principal: Principal, user_id: UserId, after: ThreadId | null, limit: number): Promise<readonly Thread[]> {
+    return this.#read((core) => (mayAct(principal, user_id) ? core.threads.ofUser(user_id, after, limit) : []));
+  }
+
+  turn(principal: Principal, id: TurnId): Promise<Turn | undefined> {
+    return this.#read((core) => {
+      const turn = core.turns.byId(id);
+      return turn === undefined || !mayAct(principal, turn.user_id) ? undefined : turnOf(turn);
+    });
+  }
+
+  liveTurns(principal: Principal, thread_id: ThreadId | null): Promise<readonly Turn[]> {
+    return this.#read((core) => {
+      if (thread_id !== null) return core.turns.liveIn(core.threads.owned(principal, thread_id).id).map(turnOf);
+      return principal.kind === "host" ? core.turns.live().map(turnOf) : [];
+    });
+  }
+
+  conversation(
+    principal: Principal,
+    thread_id: ThreadId,
+    after: number,
+    limit: number,
+  ): Promise<readonly JournalEntry[]> {
+    return this.#read((core) => core.journal.conversation(core.threads.owned(principal, thread_id).id, after, limit));
+  }
+
+  floor(principal: Principal, thread_id: ThreadId, after: number, limit: number): Promise<readonly Shown[]> {
+    return this.#readTogether((core) =>
+      core.awareness.floor(core.threads.owned(principal, thread_id).id, after, limit),
+    );
+  }
+
+  waiting(principal: Principal, user_id: UserId | null): Promise<readonly Waiting[]> {
+    return this.#read(() => {
+      const own = principal.kind === "host" ? user_id : principal.user_id;
+      if (user_id !== null && own !== user_id) return [];
+      return own === null ? this.#waitings.all() : this.#waitings.of(own);
+    });
   }
 
   renewCarrier(principal: Principal, id: CarrierId, lease_ms: number): Promise<Lease | Miss> {
@@ -534,7 +628,7 @@ export class SqliteStore implements Store {
   }
 
   isReady(principal: Principal, thread_id: ThreadId, point: Point): Promise<boolean> {
-    return this.#readTogether((core) => isReady(core, this.#clock.now(), this.#queued, principal, thread_id, point));
+    return this.#readTogether((core) => isReady(core, this.#clock.now(), principal, thread_id, point));
   }
 
   carriers(afterSeq: number, limit: number): Promise<readonly CarrierRecord[]> {

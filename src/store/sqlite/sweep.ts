@@ -8,11 +8,14 @@ import type { Connection, Statement } from "./connection.js";
 import type { Core } from "./core.js";
 import { type DueHint, FIRST_HINT, hasPassed } from "./due.js";
 import { flush } from "./flush.js";
-import { dueAt, type Held } from "./ledger.js";
+import type { Held } from "./ledger.js";
+import { keepDue, restedFor } from "./stand_still.js";
+import { expireTurns } from "./turn_operations.js";
 
 /** Hints looked at in one transaction, and how many blocks of rows are read for them. */
 const HINTS_MAX = 512;
 const BLOCKS_MAX = 4;
+const TURNS_MAX = 16;
 
 /** What one transaction came to, and the hint to go on after; null when there is no more. */
 export interface SweepStep {
@@ -53,7 +56,7 @@ export class Sweep {
   /** One transaction's worth, of at most `limit` deliveries. */
   run(core: Core, transaction: Transaction, limit: number, from: DueHint): SweepStep {
     const { at } = transaction;
-    const carriers = expireCarriers(core, transaction);
+    const carriers = expireCarriers(core, transaction) + expireTurns(core, transaction, TURNS_MAX);
     const held = this.#expired(core, at, limit);
     const { numbers, spent, after } = this.#due(core, at, from, limit - held.length);
     if (spent.length > 0) {
@@ -66,7 +69,7 @@ export class Sweep {
       const one = core.ledger.byNumber(number);
       if (one === undefined) continue;
       if (this.#act(core, transaction, one)) acted += 1;
-      else this.#keep(core, transaction, one);
+      else keepDue(core, transaction, one);
     }
     return { acted, after };
   }
@@ -78,21 +81,13 @@ export class Sweep {
       return true;
     }
     const leaseExpired = delivery.lease !== null && core.leases.isExpired(delivery.lease.id, transaction.at);
-    const command = overdueCommand(delivery, leaseExpired, transaction.at);
+    const command = overdueCommand(delivery, leaseExpired, transaction.at - restedFor(core, transaction.at, held));
     if (command === null) return false;
     const planned = plan(core, transaction, held, [command]);
     if (isMiss(planned)) return false;
     const changes = planned.steps.map((step) => step.change);
     write(core, transaction, delivery, { type: "delivery", operation: "watchdog", changes }, planned.steps);
     return true;
-  }
-
-  /** What could not be ended is not lost from sight. */
-  #keep(core: Core, transaction: Transaction, { delivery, number }: Held): void {
-    const due = dueAt(delivery);
-    if (due === null) return;
-    transaction.wrote = true;
-    core.due.mark(due, number);
   }
 
   #expired(core: Core, at: number, limit: number): number[] {

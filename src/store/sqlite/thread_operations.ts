@@ -13,6 +13,8 @@ import type { Transaction } from "./commit.js";
 import type { Core } from "./core.js";
 import { observedCommand } from "./judgement.js";
 import type { Held } from "./ledger.js";
+import { keepDue, standsStill } from "./stand_still.js";
+import { closeTurns } from "./turn_operations.js";
 
 /** Deliveries looked at in one operation. */
 const SLICE = 64;
@@ -55,10 +57,44 @@ function setState(core: Core, transaction: Transaction, thread: Thread, state: T
   core.threads.setState(thread.id, state);
 }
 
+/** Its agent rests: what waits for it waits, and its deadlines stand still. */
+export function pauseThread(core: Core, transaction: Transaction, principal: Principal, id: ThreadId): Thread {
+  const thread = openForPause(core, principal, id);
+  if (thread.paused_at !== null) return thread;
+  const { user_id } = thread;
+  core.journal.append(transaction, user_id, id, { type: "thread", state: "open", paused: true, changes: [] });
+  core.threads.setPaused(id, transaction.at);
+  core.pauses.begin(id, transaction.at);
+  return { ...thread, paused_at: transaction.at };
+}
+
+export function resumeThread(core: Core, transaction: Transaction, principal: Principal, id: ThreadId): Thread {
+  const thread = openForPause(core, principal, id);
+  if (thread.paused_at === null) return thread;
+  core.journal.append(transaction, thread.user_id, id, { type: "thread", state: "open", changes: [] });
+  core.threads.setPaused(id, null);
+  core.pauses.end(id, transaction.at);
+  for (let after = 0; ; ) {
+    const live = core.threads.live(id, after, SLICE);
+    for (const held of live) if (standsStill(held.delivery)) keepDue(core, transaction, held);
+    const last = live.at(-1);
+    if (last === undefined || live.length < SLICE) break;
+    after = last.number;
+  }
+  return { ...thread, paused_at: null };
+}
+
+function openForPause(core: Core, principal: Principal, id: ThreadId): Thread {
+  const thread = core.threads.owned(principal, id);
+  if (thread.state === "open") return thread;
+  throw new ConflictError("thread_closed", `thread ${JSON.stringify(id)} is closed`);
+}
+
 /** Moves one slice out of a closing thread; answers where to go on, or null when it is closed. */
 export function moveOut(core: Core, transaction: Transaction, id: ThreadId, afterNumber: number): number | null {
   const thread = core.threads.get(id);
   if (thread === undefined || thread.state !== "closing") return null;
+  closeTurns(core, transaction, id);
   if (closeCarriers(core, transaction, id) > 0) return afterNumber;
   const held = core.threads.live(id, afterNumber, SLICE);
   const steps: Step[] = [];

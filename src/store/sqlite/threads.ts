@@ -8,12 +8,18 @@ import type { Connection, Statement } from "./connection.js";
 import { HELD_COLUMNS, type Held, type HeldRow, heldOf } from "./ledger.js";
 
 const CACHE_SIZE = 1_024;
+const COLUMNS = "id, user_id, state, created_at, paused_at";
 
 /** Threads, whose they are, and what their agents have observed. */
 export class Threads {
   readonly #one: Statement;
   readonly #insert: Statement;
   readonly #setState: Statement;
+  readonly #setPaused: Statement;
+  readonly #setActive: Statement;
+  readonly #setAware: Statement;
+  readonly #ofUser: Statement;
+  readonly #ofUserAfter: Statement;
   readonly #closing: Statement;
   readonly #page: Statement;
   readonly #observed: Statement;
@@ -24,13 +30,26 @@ export class Threads {
   readonly #open = new Map<ThreadId, Thread>();
 
   constructor(connection: Connection) {
-    this.#one = connection.prepare("SELECT id, user_id, state, created_at FROM threads WHERE id = ?");
-    this.#insert = connection.prepare("INSERT INTO threads (id, user_id, state, created_at) VALUES (?, ?, ?, ?)");
+    this.#one = connection.prepare(`SELECT ${COLUMNS} FROM threads WHERE id = ?`);
+    this.#insert = connection.prepare(
+      "INSERT INTO threads (id, user_id, state, created_at, active_at) VALUES (?, ?, ?, ?, ?)",
+    );
+    this.#setPaused = connection.prepare("UPDATE threads SET paused_at = ? WHERE id = ?");
+    this.#setActive = connection.prepare("UPDATE threads SET active_at = ? WHERE id = ?");
+    this.#setAware = connection.prepare(
+      "UPDATE threads SET aware_seq = max(aware_seq, ?), aware_inbox = max(aware_inbox, ?) WHERE id = ?",
+    );
+    this.#ofUser = connection.prepare(
+      `SELECT ${COLUMNS} FROM threads WHERE user_id = ? ORDER BY active_at DESC, id DESC LIMIT ?`,
+    );
+    this.#ofUserAfter = connection.prepare(
+      `SELECT ${COLUMNS} FROM threads WHERE user_id = ?
+         AND (active_at, id) < (SELECT active_at, id FROM threads WHERE id = ?)
+       ORDER BY active_at DESC, id DESC LIMIT ?`,
+    );
     this.#setState = connection.prepare("UPDATE threads SET state = ? WHERE id = ?");
     this.#closing = connection.prepare("SELECT id FROM threads WHERE state = 'closing' LIMIT 1").pluck();
-    this.#page = connection.prepare(
-      "SELECT id, user_id, state, created_at FROM threads WHERE id > ? ORDER BY id LIMIT ?",
-    );
+    this.#page = connection.prepare(`SELECT ${COLUMNS} FROM threads WHERE id > ? ORDER BY id LIMIT ?`);
     this.#observed = connection
       .prepare("SELECT generation FROM observations WHERE thread_id = ? AND subject = ?")
       .pluck();
@@ -90,8 +109,8 @@ export class Threads {
   }
 
   insert(id: ThreadId, user_id: UserId, created_at: number): Thread {
-    const thread: Thread = { id, user_id, state: "open", created_at };
-    this.#insert.run(id, user_id, thread.state, created_at);
+    const thread: Thread = { id, user_id, state: "open", created_at, paused_at: null };
+    this.#insert.run(id, user_id, thread.state, created_at, created_at);
     this.#remember(thread);
     return thread;
   }
@@ -99,6 +118,27 @@ export class Threads {
   setState(id: ThreadId, state: ThreadState): void {
     this.#setState.run(state, id);
     this.#open.delete(id);
+  }
+
+  setPaused(id: ThreadId, paused_at: number | null): void {
+    this.#setPaused.run(paused_at, id);
+    this.#open.delete(id);
+  }
+
+  /** Something was done in it. */
+  setActive(id: ThreadId, at: number): void {
+    this.#setActive.run(at, id);
+  }
+
+  /** Its agent was told of what was shown, up to here. */
+  setAware(id: ThreadId, seq: number, inbox: number): void {
+    this.#setAware.run(seq, inbox, id);
+  }
+
+  /** The most recently active first. */
+  ofUser(user_id: UserId, after: ThreadId | null, limit: number): Thread[] {
+    const rows = after === null ? this.#ofUser.all(user_id, limit) : this.#ofUserAfter.all(user_id, after, limit);
+    return rows as Thread[];
   }
 
   /** A thread whose closing was cut off by a crash. */
