@@ -80,6 +80,8 @@ export class Carriers {
       thread_id: threadId(parsed.thread_id),
       user_id: more.opens ?? null,
       lease_ms: lease_ms ?? this.#policy.leaseMs,
+      // Nobody is kept waiting for it, nor called to listen to it.
+      awareness_alone: wait_ms === 0 && (parsed.point === "turn_start" || parsed.point === "user_message"),
       // Whoever runs the loop says in which form it tells its model.
       compose: composerFor({ items: limit, tokens: max_tokens, lines: limit }, () => "text"),
       ...(more.bytes_max === undefined ? {} : { bytes_max: more.bytes_max }),

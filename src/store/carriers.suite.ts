@@ -69,6 +69,7 @@ export function carrierContract(name: string, harness: () => Promise<StoreHarnes
         owner: "agent",
         lease_ms: 60_000,
         auto_settle: false,
+        awareness_alone: false,
         compose: plainCompose,
         ...request,
       });

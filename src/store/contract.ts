@@ -169,6 +169,8 @@ export interface CollectRequest {
   /** What needs no acknowledgement is DELIVERED at once. */
   readonly auto_settle: boolean;
   readonly compose: Compose;
+  /** What the system has shown the user is told also if there is nothing else. */
+  readonly awareness_alone: boolean;
 }
 
 /** What the system has shown the user, for the agent to know. */

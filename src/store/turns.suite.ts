@@ -126,7 +126,13 @@ export function turnContract(name: string, harness: () => Promise<StoreHarness>)
         await store.resumeThread(HOST, ONE);
         await put(DECIDE);
         const other = { user_id: null, thread_id: ONE, point: "turn_start", limit: 9, owner: "other" } as const;
-        const held = { ...other, lease_ms: 60_000, auto_settle: false, compose: plainCompose } as const;
+        const held = {
+          ...other,
+          lease_ms: 60_000,
+          auto_settle: false,
+          awareness_alone: false,
+          compose: plainCompose,
+        } as const;
         const carrier = await store.collect(HOST, held);
         await expect(begin()).rejects.toMatchObject({ reason: "thread_held" });
         await store.settleCarrier(HOST, (carrier as Collected).id, new Set());

@@ -51,12 +51,10 @@ export function collect(
   principal: Principal,
   request: CollectRequest,
 ): Collected | null {
-  const { owner, auto_settle, point } = request;
+  const { owner, auto_settle, awareness_alone } = request;
   const { user_id } = threadFor(core, transaction, principal, request);
   const prepared = prepareCarrier(core, transaction, { ...request, user_id });
-  // Awareness alone is told where a turn begins; nobody is called to listen for it.
-  const opens = point === "turn_start" || point === "user_message";
-  if (prepared === null || (prepared.found.length === 0 && !opens)) return null;
+  if (prepared === null || (prepared.found.length === 0 && !awareness_alone)) return null;
   const { at } = transaction;
   const lease: Lease = { id: leaseId(core.ids.random(at)), owner, expires_at: at + request.lease_ms };
   return writeCarrier(core, transaction, prepared, { lease, opened: false, turn_id: null, items: [], auto_settle });

@@ -117,7 +117,12 @@ async function useAll(folder: string): Promise<void> {
       owner: "agent",
       lease_ms: 60_000,
     } as const;
-    const carrier = await store.collect(HOST, { ...request, auto_settle, compose: plainCompose });
+    const carrier = await store.collect(HOST, {
+      ...request,
+      auto_settle,
+      awareness_alone: true,
+      compose: plainCompose,
+    });
     if (carrier === null) throw new Error("nothing was collected");
     return carrier.id;
   };

@@ -142,6 +142,7 @@ describe("all or nothing of a carrier (I7)", () => {
     owner: "turn",
     lease_ms: 1_000,
     auto_settle: false,
+    awareness_alone: false,
     compose: plainCompose,
   } as const;
   const BREAKS = [
@@ -218,10 +219,22 @@ describe("audit finds, of carriers", () => {
       lease_ms: 1_000,
     } as const;
     for (let item = 0; item < 4; item += 1) await store.accept(HOST, acceptance({ thread_id }, { axes: NARRATE }));
-    const first = await store.collect(HOST, { ...request, limit: 2, auto_settle: false, compose: plainCompose });
+    const first = await store.collect(HOST, {
+      ...request,
+      limit: 2,
+      auto_settle: false,
+      awareness_alone: false,
+      compose: plainCompose,
+    });
     if (first === null) throw new Error("nothing was collected");
     await store.settleCarrier(HOST, first.id, new Set(first.items.map(({ delivery }) => delivery.id)));
-    await store.collect(HOST, { ...request, limit: 2, auto_settle: false, compose: plainCompose });
+    await store.collect(HOST, {
+      ...request,
+      limit: 2,
+      auto_settle: false,
+      awareness_alone: false,
+      compose: plainCompose,
+    });
     expect((await audit(store)).problems).toEqual([]);
     await store.close();
     const outside = alongside(folder);
