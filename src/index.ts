@@ -4,6 +4,7 @@ export type { AgentThread } from "./agent/thread.js";
 export type { ClaimAnswer, ClaimInput, HeldItem } from "./delivery/deliveries.js";
 export type { Explanation, StoryLine } from "./delivery/explain.js";
 export type { Address, Axes, Channel, Handler, Target } from "./domain/axes.js";
+export type { ConversationEvent, SystemNotification } from "./domain/conversation.js";
 export {
   ConflictError,
   type ErrorCode,
@@ -43,10 +44,25 @@ export type { State } from "./domain/transitions.js";
 export type { ProblemView, SettingsView, SubscriberList, SubscriberView } from "./intake/listing.js";
 export type { SubscriberInput } from "./intake/subscriber.js";
 export type { Clock } from "./platform/clock.js";
+export type { Model } from "./providers/model.js";
+export type {
+  Conversation,
+  InterruptAnswer,
+  ReadOptions,
+  ThreadPage,
+  ThreadView,
+  Turns,
+  TurnView,
+} from "./runtime/conversation.js";
+export type { ThreadItem } from "./runtime/items.js";
+export type { AgentLimits } from "./runtime/limits.js";
+export type { Progress } from "./runtime/setting.js";
+export type { Impact, Tool, ToolContext } from "./runtime/tools.js";
 export type { AuditProblem, AuditReport } from "./store/audit.js";
 export type { Counts, PruneStep, StoreFacts } from "./store/contract.js";
 export {
   type AckInput,
+  type AgentInput,
   type EmitAnswer,
   type EmitOutcome,
   type ListAnswer,
@@ -54,7 +70,6 @@ export {
   type NotifyAnswer,
   type OpenOptions,
   type SettingsInput,
-  type ThreadView,
   Tidings,
   type TidingsView,
 } from "./tidings.js";

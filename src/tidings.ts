@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { Tokens } from "./access/tokens.js";
+import type { Budget } from "./agent/block/block.js";
 import { Carriers } from "./agent/carriers.js";
-import { AgentThread } from "./agent/thread.js";
 import { Deliveries, viewOrMiss } from "./delivery/deliveries.js";
 import { type Explanation, explain } from "./delivery/explain.js";
 import { type FeedBatch, feed } from "./delivery/feed.js";
@@ -19,7 +19,6 @@ import {
   type NotificationId,
   notificationId,
   type SubscriberId,
-  type ThreadId,
   threadId,
   type UserId,
   userId,
@@ -36,9 +35,8 @@ import {
 } from "./domain/notification.js";
 import { parseInput, wordSchema } from "./domain/parse.js";
 import { DEFAULT_POLICY, type DeliveryPolicy } from "./domain/policy.js";
-import { HOST, type Principal, userPrincipal } from "./domain/principal.js";
+import { HOST, mayAct, type Principal, userPrincipal } from "./domain/principal.js";
 import { missNotFound } from "./domain/reducer.js";
-import { isoTime } from "./domain/time.js";
 import { ALL_GRANTS, type Grants } from "./domain/token.js";
 import { STATES, type State } from "./domain/transitions.js";
 import { viewOf } from "./domain/view.js";
@@ -55,6 +53,14 @@ import {
 import { Operator } from "./intake/operator.js";
 import type { SubscriberInput } from "./intake/subscriber.js";
 import { type Clock, systemClock } from "./platform/clock.js";
+import type { Model } from "./providers/model.js";
+import { openModel } from "./providers/open.js";
+import { type AgentOptions, HostedAgent } from "./runtime/agent.js";
+import { Conversation, type ThreadView, Turns, threadView } from "./runtime/conversation.js";
+import type { Counters } from "./runtime/counters.js";
+import type { AgentLimits } from "./runtime/limits.js";
+import type { Progress } from "./runtime/setting.js";
+import type { Tool } from "./runtime/tools.js";
 import { type AuditReport, audit } from "./store/audit.js";
 import type { Acceptance, Accepted, AcceptOutcome, Counts, PruneStep, Store, StoreFacts } from "./store/contract.js";
 import { openSqliteStore } from "./store/sqlite/store.js";
@@ -86,10 +92,31 @@ export interface OpenOptions {
   wait_ms?: number;
   /** Upper bound of the database file. */
   bytes_max?: number;
+  /**
+   * The agent that is hosted: a model by its provider's name (`rehearsal` needs no key), or one of your own, with its tools.
+   * Without it threads are for other people's loops: `thread.collect`.
+   */
+  agent?: AgentInput;
   /** Where time comes from. */
   clock?: Clock;
   /** The storage failed; everything that waited was rejected, and this Tidings is over. */
   onFailure?: (error: StoreError) => void;
+}
+
+/** A model by the name of its provider, or one of your own; and what its agent can do. */
+export interface AgentInput {
+  /** `openai`, `anthropic`, `openai-compatible`, `rehearsal` (the default) or `none`. */
+  provider?: string;
+  model?: string | Model;
+  base_url?: string;
+  /** The environment variable that holds the key. */
+  api_key_env?: string;
+  /** The operator's prompt. */
+  system?: string;
+  tools?: readonly Tool[];
+  limits?: Partial<AgentLimits>;
+  /** How much one block may tell: 10 items and 1,000 tokens in full, 20 more in a line each, unless said otherwise. */
+  budget?: Partial<Budget>;
 }
 
 export interface EmitAnswer {
@@ -150,13 +177,6 @@ export interface SettingsInput {
   disabled_subscribers: readonly string[];
 }
 
-export interface ThreadView {
-  thread_id: ThreadId;
-  user_id: UserId;
-  state: "open" | "closed";
-  created_at: string;
-}
-
 export const listSchema = z.strictObject({
   user_id: wordSchema(LIMITS.idChars).optional(),
   thread_id: wordSchema(LIMITS.idChars).optional(),
@@ -182,6 +202,8 @@ interface Shared {
   readonly catalogue: Catalogue;
   readonly intake: Intake;
   readonly policy: DeliveryPolicy;
+  /** Null if none is hosted. */
+  agent: HostedAgent | null;
   /** Wakes the watchers when Tidings closes or fails. */
   readonly ended: AbortController;
 }
@@ -336,14 +358,40 @@ export class TidingsView {
     return threadView(await this.shared.store.startThread(this.#principal, owner, wanted));
   }
 
-  /** A conversation as its agent has it: what is to be told there, and when. */
-  thread(thread_id: string): AgentThread {
-    return new AgentThread(this.carriers, thread_id, this.#defaultUser());
+  /** A conversation: what is said in it, what its agent is told there, and when. */
+  thread(thread_id: string): Conversation {
+    const { store, agent } = this.shared;
+    return new Conversation(store, this.#principal, agent, this.carriers, thread_id, this.#defaultUser());
+  }
+
+  /** Turns by their own id: read, interrupt, ended, and those that are queued. */
+  get turns(): Turns {
+    return new Turns(this.shared.store, this.#principal, this.shared.agent);
+  }
+
+  /** A user's conversations, the most recently active first. */
+  async threads(input: { user_id?: string; after?: string; limit?: number } = {}): Promise<ThreadView[]> {
+    const { user_id = this.#defaultUser(), after, limit } = parseInput(threadsSchema, input);
+    const last = after === undefined ? null : threadId(after);
+    const threads = await this.shared.store.threadsOf(this.#principal, userId(user_id), last, limit);
+    return threads.map(threadView);
+  }
+
+  /**
+   * What the hosted agent says and does, as it happens, in this principal's conversations. It may be dropped; all that counts
+   * is in the journal. Of turns that the user does not see only if `internal` is true.
+   */
+  onProgress(listener: (progress: Progress) => void, options: { internal?: boolean } = {}): () => void {
+    const { agent } = this.shared;
+    if (agent === null) return () => undefined;
+    return agent.onProgress((progress) => {
+      if (mayAct(this.#principal, progress.user_id)) listener(progress);
+    }, options);
   }
 
   /** Closes it: what was in it goes to the user's inbox, or ends. */
   async closeThread(thread_id: string): Promise<ThreadView> {
-    return threadView(await this.shared.store.closeThread(this.#principal, threadId(parseInput(idSchema, thread_id))));
+    return this.thread(thread_id).close();
   }
 
   /** The agent has seen this by itself: what is pending about it, now or later, is withdrawn. */
@@ -398,6 +446,12 @@ export const settingsSchema = z.strictObject({
 const threadSchema = z.strictObject({
   user_id: wordSchema(LIMITS.idChars).optional(),
   thread_id: wordSchema(LIMITS.idChars).optional(),
+});
+
+const threadsSchema = z.strictObject({
+  user_id: wordSchema(LIMITS.idChars).optional(),
+  after: wordSchema(LIMITS.idChars).optional(),
+  limit: z.int().min(1).max(LIMITS.listLimit).default(100),
 });
 
 const observeSchema = z.strictObject({
@@ -474,7 +528,21 @@ export class Tidings extends TidingsView {
       await store.close();
       throw error;
     }
-    return new Tidings({ store, catalogue, intake, policy, ended }, store.writable, watchdog, operator);
+    const shared: Shared = { store, catalogue, intake, policy, ended, agent: null };
+    const tidings = new Tidings(shared, store.writable, watchdog, operator);
+    if (options.agent === undefined) return tidings;
+    try {
+      shared.agent = await hostAgent(tidings, shared, options.agent, options.onProblem ?? (() => {}));
+    } catch (error) {
+      await tidings.close();
+      throw error;
+    }
+    return tidings;
+  }
+
+  /** What the hosted agent has done since it was started; null if none is hosted. */
+  get agentCounters(): Readonly<Counters> | null {
+    return this.shared.agent?.counters ?? null;
   }
 
   /**
@@ -525,7 +593,8 @@ export class Tidings extends TidingsView {
   /** Commits what waits, ends the watchers and lets the folder go. */
   async close(): Promise<void> {
     const stopped = this.#watchdog?.stop();
-    const { catalogue, ended, store } = this.shared;
+    const { agent, catalogue, ended, store } = this.shared;
+    await agent?.close();
     ended.abort();
     // Both at once: from here on nothing new is taken.
     await Promise.all([catalogue.close(), store.close()]);
@@ -536,6 +605,34 @@ export class Tidings extends TidingsView {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+async function hostAgent(
+  tidings: Tidings,
+  { store, catalogue, policy }: Shared,
+  input: AgentInput,
+  onProblem: (line: string) => void,
+): Promise<HostedAgent | null> {
+  const { provider, model, base_url, api_key_env, ...rest } = input;
+  if (provider === "none") return null;
+  if (!tidings.writable) throw new StoreError("read_only", "an agent can be hosted only by the folder's writer");
+  const opened =
+    typeof model === "object"
+      ? model
+      : await openModel({
+          provider: provider ?? "rehearsal",
+          model: model ?? "",
+          ...(base_url === undefined ? {} : { base_url }),
+          ...(api_key_env === undefined ? {} : { api_key_env }),
+        });
+  const options: AgentOptions = {
+    ...rest,
+    model: opened,
+    impact: (tool) => catalogue.config.tools.get(tool)?.impact ?? null,
+    turn_end: () => catalogue.config.notifications.turn_end,
+    onError: (error) => onProblem(`the hosted agent: ${error instanceof Error ? error.message : String(error)}`),
+  };
+  return HostedAgent.start(store, (event) => tidings.emit(event), options, policy);
 }
 
 /** The store failed: whoever followed it is told so, and not that it simply ended. */
@@ -571,11 +668,6 @@ function emitAnswer(accepted: Accepted): EmitAnswer {
       notification: viewOf(stored),
     })),
   };
-}
-
-function threadView(thread: { id: ThreadId; user_id: UserId; state: string; created_at: number }): ThreadView {
-  const { id, user_id, state, created_at } = thread;
-  return { thread_id: id, user_id, state: state === "open" ? "open" : "closed", created_at: isoTime(created_at) };
 }
 
 function attempt<Value>(make: () => Value): { value: Value } | { error: Error } {

@@ -21,16 +21,32 @@ export interface ToolConfig {
   readonly notifications: ReadonlyMap<string, boolean>;
 }
 
+/** The model of the agent that is hosted. */
+export interface AgentConfig {
+  readonly provider: string | null;
+  readonly model: string | null;
+  readonly base_url: string | null;
+  /** The environment variable that holds the key. */
+  readonly api_key_env: string | null;
+}
+
 export interface Config {
   /** The file that it was read from; null if there is none. */
   readonly file: string | null;
-  readonly notifications: { readonly enable: boolean; readonly kinds: ReadonlyMap<string, SourceSwitches> };
+  readonly notifications: {
+    readonly enable: boolean;
+    readonly kinds: ReadonlyMap<string, SourceSwitches>;
+    /** What is left for the end of a turn: carried to the next one, or told in one more step. */
+    readonly turn_end: "carry" | "step";
+  };
+  readonly agent: AgentConfig;
   readonly tools: ReadonlyMap<string, ToolConfig>;
 }
 
 export const EMPTY_CONFIG: Config = {
   file: null,
-  notifications: { enable: true, kinds: new Map() },
+  notifications: { enable: true, kinds: new Map(), turn_end: "carry" },
+  agent: { provider: null, model: null, base_url: null, api_key_env: null },
   tools: new Map(),
 };
 
@@ -117,18 +133,34 @@ const kindsSchema = z.record(z.string(), z.unknown()).transform((kinds, context)
 
 const UNKNOWN_ENABLE = "is not a known key; did you mean enable?";
 
-const notificationsSchema = z.strictObject({ enable: z.boolean().optional(), kinds: kindsSchema.optional() });
+const notificationsSchema = z.strictObject({
+  enable: z.boolean().optional(),
+  kinds: kindsSchema.optional(),
+  turn_end: z.enum(["carry", "step"]).optional(),
+});
 
 const conversationSchema = z.strictObject({
   notifications: notificationsSchema.optional(),
   tools: z.record(z.string(), toolSchema).optional(),
 });
 
-const fileSchema = z.strictObject({ conversation: conversationSchema.optional() });
+const word = z.string().min(1, "must not be empty");
+const agentSchema = z.strictObject({
+  provider: word.optional(),
+  model: word.optional(),
+  base_url: z.url({ protocol: /^https?$/, error: "must be an address, like http://localhost:11434/v1" }).optional(),
+  api_key_env: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of an environment variable, not the key itself")
+    .optional(),
+});
+
+const fileSchema = z.strictObject({ conversation: conversationSchema.optional(), agent: agentSchema.optional() });
 
 /** Which keys each table may have, for the hint about one that it may not. */
 const TABLES: Readonly<Record<string, readonly string[]>> = {
   "": Object.keys(fileSchema.shape),
+  agent: Object.keys(agentSchema.shape),
   conversation: Object.keys(conversationSchema.shape),
   "conversation.notifications": Object.keys(notificationsSchema.shape),
   "conversation.tools.NAME": Object.keys(toolSchema.shape),
@@ -164,8 +196,9 @@ function unknownKey(path: KeyPath, key: string): string {
     : `is not a known key; it belongs into [${home}]`;
 }
 
-function configOf({ conversation }: z.output<typeof fileSchema>, file: string): Config {
-  const { enable = true, kinds = {} } = conversation?.notifications ?? {};
+function configOf({ conversation, agent }: z.output<typeof fileSchema>, file: string): Config {
+  const { enable = true, kinds = {}, turn_end = "carry" } = conversation?.notifications ?? {};
+  const { provider = null, model = null, base_url = null, api_key_env = null } = agent ?? {};
   const sources = new Map<string, { enable: boolean; names: Map<string, boolean> }>();
   const of = (name: string) => {
     const source = sourceName(name);
@@ -195,7 +228,12 @@ function configOf({ conversation }: z.output<typeof fileSchema>, file: string): 
       notifications: new Map(Object.entries(tool.notifications ?? {})),
     },
   ]);
-  return { file, notifications: { enable, kinds: sources }, tools: new Map(tools) };
+  return {
+    file,
+    notifications: { enable, kinds: sources, turn_end },
+    agent: { provider, model, base_url, api_key_env },
+    tools: new Map(tools),
+  };
 }
 
 /** The keys, in full, whose values differ between two versions. */
@@ -206,11 +244,13 @@ export function changedKeys(before: Config, after: Config): string[] {
 }
 
 /** Without what holds when nothing is said. */
-function valuesOf({ notifications, tools }: Config): ReadonlyMap<string, string | boolean> {
+function valuesOf({ notifications, agent, tools }: Config): ReadonlyMap<string, string | boolean> {
   const values = new Map<string, string | boolean>();
   const note = (key: string, value: string | boolean | null, preset: string | boolean | null) => {
     if (value !== null && value !== preset) values.set(`conversation.${key}`, value);
   };
+  for (const [key, value] of Object.entries(agent)) if (value !== null) values.set(`agent.${key}`, value);
+  note("notifications.turn_end", notifications.turn_end, "carry");
   note("notifications.enable", notifications.enable, true);
   for (const [source, { enable, names }] of notifications.kinds) {
     note(`notifications.kinds.${source}.enable`, enable, true);

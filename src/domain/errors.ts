@@ -77,6 +77,7 @@ export class ConflictError extends TidingsError {
     | "thread_paused"
     | "turn_active"
     | "turn_not_active"
+    | "no_agent"
     | "cursor_too_old";
 
   constructor(reason: ConflictError["reason"], message: string) {

@@ -13,6 +13,15 @@ export const CRASH_POINTS = [
   "thread.closing",
   "commit.before",
   "commit.after",
+  "turn.begun",
+  "turn.requested",
+  "turn.started",
+  "turn.answered",
+  "tool.started",
+  "tool.done",
+  "turn.promoted",
+  "turn.acknowledged",
+  "turn.ending",
 ] as const;
 export type CrashPoint = (typeof CRASH_POINTS)[number];
 

@@ -1,0 +1,231 @@
+import { z } from "zod";
+import type { Carriers } from "../agent/carriers.js";
+import { AgentThread } from "../agent/thread.js";
+import type { ConversationEvent } from "../domain/conversation.js";
+import { ConflictError, isMiss, type Miss, NotFoundError } from "../domain/errors.js";
+import { type ThreadId, type TurnId, turnId, type UserId } from "../domain/ids.js";
+import type { Thread } from "../domain/journal.js";
+import { LIMITS } from "../domain/limits.js";
+import { parseInput, textSchema, wordSchema } from "../domain/parse.js";
+import type { Principal } from "../domain/principal.js";
+import { isoTime } from "../domain/time.js";
+import type { Turn, TurnState } from "../domain/turn.js";
+import type { Store } from "../store/contract.js";
+import type { HostedAgent } from "./agent.js";
+import { ItemReader, type ThreadItem } from "./items.js";
+import { conversationStream } from "./stream.js";
+
+export interface ThreadView {
+  thread_id: ThreadId;
+  user_id: UserId;
+  state: "open" | "paused" | "closed";
+  created_at: string;
+}
+
+export interface TurnView {
+  turn_id: TurnId;
+  thread_id: ThreadId;
+  state: TurnState;
+  /** Who opened it. */
+  source: Turn["source"];
+  /** The user sees nothing of it. */
+  internal: boolean;
+  /** The message that it began with, or will. */
+  content: string;
+  created_at: string;
+  /** Why it ended as it did. */
+  note: string | null;
+}
+
+export interface InterruptAnswer {
+  turn: TurnView;
+  /** `cancel_requested`: it is still coming to its end. The state of one that was over before. */
+  outcome: "interrupted" | "cancel_requested" | TurnState;
+  /** Words that were to steer it and that it has not taken up. */
+  unconsumed: string[];
+  /** The turn that the reply began. */
+  successor: TurnView | null;
+}
+
+export interface ReadOptions {
+  /** The `next` of the page before. */
+  after?: number | undefined;
+  limit?: number | undefined;
+  /** Also what the agent was told. */
+  observe?: boolean | undefined;
+  /** Also turns that the user does not see. */
+  internal?: boolean | undefined;
+}
+
+export interface ThreadPage {
+  thread: ThreadView;
+  items: ThreadItem[];
+  /** For the next page; null at the end. */
+  next: number | null;
+}
+
+const contentSchema = textSchema(LIMITS.contentChars);
+export const readSchema = z.strictObject({
+  after: z.int().min(0).default(0),
+  limit: z.int().min(1).max(LIMITS.listLimit).default(LIMITS.listLimit),
+  observe: z.boolean().default(false),
+  internal: z.boolean().default(false),
+});
+const idSchema = wordSchema(LIMITS.idChars);
+
+/** A conversation: as its agent has it, and as its user. */
+export class Conversation extends AgentThread {
+  readonly #store: Store;
+  readonly #principal: Principal;
+  readonly #agent: HostedAgent | null;
+
+  constructor(
+    store: Store,
+    principal: Principal,
+    agent: HostedAgent | null,
+    carriers: Carriers,
+    id: string,
+    user_id: UserId,
+  ) {
+    super(carriers, id, user_id);
+    this.#store = store;
+    this.#principal = principal;
+    this.#agent = agent;
+  }
+
+  /** A user's message: the turn is active, or queued while the thread is busy or paused. */
+  async say(content: string): Promise<TurnView> {
+    return turnView(await this.#hosted().startTurn(this.#principal, { thread_id: this.id, content }));
+  }
+
+  /** Words for the turn that is active, which it takes up at its next step. Refused if none is. */
+  async steer(content: string, options: { expected_turn_id?: string | undefined } = {}): Promise<TurnView> {
+    return turnView(await this.#hosted().steer(this.#principal, { thread_id: this.id, content, ...options }));
+  }
+
+  /** To the turn that is active, else a turn of its own; says which. */
+  async deliver(content: string): Promise<{ turn: TurnView; how: "started" | "queued" | "steered" }> {
+    const { turn, how } = await this.#hosted().deliver(this.#principal, { thread_id: this.id, content });
+    return { turn: turnView(turn), how };
+  }
+
+  /** Its agent rests. What waits for it waits, with its deadlines; what is critical goes to the user. */
+  async pause(): Promise<ThreadView> {
+    if (this.#agent !== null) return threadView(await this.#agent.pause(this.#principal, this.id));
+    return threadView(await this.#store.pauseThread(this.#principal, this.id));
+  }
+
+  async resume(): Promise<ThreadView> {
+    if (this.#agent !== null) return threadView(await this.#agent.resume(this.#principal, this.id));
+    return threadView(await this.#store.resumeThread(this.#principal, this.id));
+  }
+
+  /** What was in it goes to the user's inbox, or ends; a turn that runs is cut short. */
+  async close(): Promise<ThreadView> {
+    await this.#store.thread(this.#principal, this.id);
+    await this.#agent?.closing(this.id);
+    return threadView(await this.#store.closeThread(this.#principal, this.id));
+  }
+
+  /** Messages that wait for their turn, oldest first, and the one that is active. */
+  async turns(): Promise<TurnView[]> {
+    return (await this.#store.liveTurns(this.#principal, this.id)).map(turnView);
+  }
+
+  /** As people see it, oldest first. */
+  async read(options: ReadOptions = {}): Promise<ThreadPage> {
+    const { after, limit, observe, internal } = parseInput(readSchema, options);
+    const thread = await this.#store.thread(this.#principal, this.id);
+    const [entries, shown] = await Promise.all([
+      this.#store.conversation(this.#principal, this.id, after, limit),
+      this.#store.floor(this.#principal, this.id, after, limit),
+    ]);
+    // As far as both were read.
+    const ends = [entries, shown].flatMap((page) => (page.length === limit ? [page.at(-1)?.seq ?? after] : []));
+    const next = ends.length === 0 ? null : Math.min(...ends);
+    const reader = new ItemReader();
+    for (const entry of entries) if (next === null || entry.seq <= next) reader.read(entry);
+    for (const one of shown) if (next === null || one.seq <= next) reader.show(one);
+    return { thread: threadView(thread), items: reader.items({ observe, internal }), next };
+  }
+
+  /** The conversation stream, in its serial form. */
+  async events(): Promise<ConversationEvent[]> {
+    return conversationStream(this.#store, this.#principal, this.id);
+  }
+
+  #hosted(): HostedAgent {
+    return hosted(this.#agent);
+  }
+}
+
+/** Turns by their own id. */
+export class Turns {
+  readonly #store: Store;
+  readonly #principal: Principal;
+  readonly #agent: HostedAgent | null;
+
+  constructor(store: Store, principal: Principal, agent: HostedAgent | null) {
+    this.#store = store;
+    this.#principal = principal;
+    this.#agent = agent;
+  }
+
+  async read(turn_id: string): Promise<TurnView | Miss> {
+    const turn = await this.#store.turn(this.#principal, turnId(parseInput(idSchema, turn_id)));
+    if (turn !== undefined) return turnView(turn);
+    return { miss: "not_found", id: turn_id, message: `no turn ${JSON.stringify(turn_id)} for this user` };
+  }
+
+  /** Stops it; with words, goes on with these instead. */
+  async interrupt(turn_id: string, options: { content?: string | undefined } = {}): Promise<InterruptAnswer> {
+    const input = { turn_id: parseInput(idSchema, turn_id), ...options };
+    const { turn, successor, outcome, unconsumed } = await hosted(this.#agent).interrupt(this.#principal, input);
+    return {
+      turn: turnView(turn),
+      outcome,
+      unconsumed: [...unconsumed],
+      successor: successor === null ? null : turnView(successor),
+    };
+  }
+
+  /** Resolves when it is over. */
+  async ended(turn_id: string): Promise<TurnView> {
+    const turn = await this.read(turn_id);
+    if (isMiss(turn)) throw new NotFoundError("turn", turn_id);
+    return turnView(await hosted(this.#agent).ended(turn_id));
+  }
+
+  /** Changes the message of one that is queued. */
+  async update(turn_id: string, content: string): Promise<TurnView | Miss> {
+    return this.#edited(turn_id, parseInput(contentSchema, content));
+  }
+
+  /** Takes one that is queued out of the queue. */
+  remove(turn_id: string): Promise<TurnView | Miss> {
+    return this.#edited(turn_id, null);
+  }
+
+  async #edited(turn_id: string, content: string | null): Promise<TurnView | Miss> {
+    const id = turnId(parseInput(idSchema, turn_id));
+    const turn = await this.#store.editQueued(this.#principal, id, content);
+    return isMiss(turn) ? turn : turnView(turn);
+  }
+}
+
+function hosted(agent: HostedAgent | null): HostedAgent {
+  if (agent !== null) return agent;
+  throw new ConflictError(
+    "no_agent",
+    "no agent is hosted here; open with the option agent, or serve with --provider (rehearsal needs no key)",
+  );
+}
+
+export function threadView({ id, user_id, state, created_at, paused_at }: Thread): ThreadView {
+  const shown = state !== "open" ? "closed" : paused_at === null ? "open" : "paused";
+  return { thread_id: id, user_id, state: shown, created_at: isoTime(created_at) };
+}
+
+export function turnView({ id, thread_id, state, source, internal, content, created_at, note }: Turn): TurnView {
+  return { turn_id: id, thread_id, state, source, internal, content, created_at: isoTime(created_at), note };
+}

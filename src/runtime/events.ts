@@ -1,0 +1,78 @@
+/** What the loop tells of itself, in the words of the built-in subscribers. */
+import type { EventInput } from "../domain/event.js";
+import { canonicalJson } from "../domain/json.js";
+import type { Severity } from "../domain/severity.js";
+import type { Turn } from "../domain/turn.js";
+import { sha256 } from "../platform/secret.js";
+import type { AskedCall } from "./call.js";
+import type { Exceeded } from "./limits.js";
+import type { ToolOutcome } from "./tools.js";
+
+export type Emit = (event: EventInput) => Promise<unknown>;
+
+const SOURCE = "agent";
+const WORDS_CHARS_MAX = 1_000;
+const NAME_CHARS_MAX = 100;
+
+type Payload = NonNullable<EventInput["payload"]>;
+
+function event({ user_id, thread_id, id }: Turn, type: string, severity: Severity, payload: Payload): EventInput {
+  return { type, source: SOURCE, severity, user_id, thread_id, payload: { ...payload, turn_id: id } };
+}
+
+export function turnStarted(turn: Turn): EventInput {
+  return event(turn, "agent.turn.start", "info", { source: turn.source, internal: turn.internal });
+}
+
+/** One that went wrong is news to the next. */
+export function turnEnded(turn: Turn, status: string, note: string | null): EventInput {
+  const reason: Payload = note === null ? {} : { reason: words(note) };
+  return event(turn, "agent.turn.end", status === "failed" ? "warning" : "info", { status, ...reason });
+}
+
+export function budgetExceeded(turn: Turn, { budget_type, current, limit }: Exceeded): EventInput {
+  return event(turn, `budget.${budget_type}.exceeded`, "critical", { budget_type, current, limit });
+}
+
+/** What a call is about, so that the agent is not told again what it has seen itself. */
+export function callSubject(call: AskedCall): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a subject has none
+  const id = call.id.toWellFormed().replace(/[\u0000-\u001f\u007f]/g, "_");
+  return `call:${id.slice(0, 200)}`;
+}
+
+export function toolPending(turn: Turn, call: AskedCall): EventInput {
+  return toolEvent(turn, "tool.call.pending", "info", call, { arguments_sha256: sha256(canonicalJson(call.input)) });
+}
+
+export function toolDone(turn: Turn, call: AskedCall, { how, output }: ToolOutcome, bound: number): EventInput {
+  switch (how) {
+    case "success":
+      return toolEvent(turn, "tool.call.success", "info", call, {});
+    case "timeout":
+      return toolEvent(turn, "tool.call.timeout", "error", call, {
+        error_type: "timeout",
+        error_message: words(output),
+        timeout_ms: bound,
+      });
+    case "failure":
+    case "interrupted":
+      return toolEvent(turn, "tool.call.failure", how === "failure" ? "error" : "info", call, {
+        error_type: how === "failure" ? "failed" : how,
+        error_message: words(output),
+      });
+  }
+}
+
+function toolEvent(turn: Turn, type: string, severity: Severity, call: AskedCall, payload: Payload): EventInput {
+  const named = { tool_name: cut(call.name, NAME_CHARS_MAX), call_id: cut(call.id, NAME_CHARS_MAX) };
+  return { ...event(turn, type, severity, { ...named, ...payload }), subject: callSubject(call) };
+}
+
+function words(text: string): string {
+  return cut(text, WORDS_CHARS_MAX);
+}
+
+function cut(text: string, charsMax: number): string {
+  return text.slice(0, charsMax).toWellFormed();
+}
