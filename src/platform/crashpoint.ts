@@ -3,7 +3,7 @@
  * `TIDINGS_CRASH_AT=accept.journaled:3` ends it at the third passage of that point. Without the variable a point
  * costs one comparison.
  */
-export const CRASH_POINTS = [
+export const STORE_POINTS = [
   "commit.begun",
   "accept.journaled",
   "accept.written",
@@ -13,6 +13,9 @@ export const CRASH_POINTS = [
   "thread.closing",
   "commit.before",
   "commit.after",
+] as const;
+/** Of a hosted agent's turn. */
+export const TURN_POINTS = [
   "turn.begun",
   "turn.requested",
   "turn.started",
@@ -23,7 +26,7 @@ export const CRASH_POINTS = [
   "turn.acknowledged",
   "turn.ending",
 ] as const;
-export type CrashPoint = (typeof CRASH_POINTS)[number];
+export type CrashPoint = (typeof STORE_POINTS)[number] | (typeof TURN_POINTS)[number];
 
 const [armed, passage] = (process.env["TIDINGS_CRASH_AT"] ?? "").split(":");
 let left = Number(passage ?? 1);

@@ -101,8 +101,9 @@ async function queuedEvents(store: Store, principal: Principal, thread_id: Threa
   for (let after: string | null | undefined; after !== null; ) {
     const filter = { thread_id, limit: LIMITS.listLimit, ...(after === undefined ? {} : { after }) };
     const page = await store.list(principal, filter);
-    for (const { notification } of page.stored) {
-      if (isSystemChannel(channelOf(notification.axes))) continue;
+    for (const { notification, delivery } of page.stored) {
+      // What is below its subscriber's severity was never meant for anybody.
+      if (isSystemChannel(channelOf(notification.axes)) || delivery.reason === "filtered") continue;
       const { kind, severity, content, event_id } = notification;
       const event = { type: "system_notification_queued" as const, ...systemNotification(kind, severity, content) };
       placed.push({ seq: numberInId(event_id) ?? 0, event });

@@ -5,7 +5,7 @@
  */
 
 import { Tidings } from "../../dist/index.js";
-import { CRASH_POINTS } from "../../dist/platform/crashpoint.js";
+import { STORE_POINTS } from "../../dist/platform/crashpoint.js";
 import { writeSubscribers } from "./batches.mjs";
 import { runLives } from "./folder.mjs";
 import { Accounts } from "./http_accounts.mjs";
@@ -28,7 +28,7 @@ const CODES_AT_END = [1001, 1013];
 
 /** Nobody can close a thread over HTTP yet. */
 const UNREACHED = ["thread.closing"];
-export const POINTS = CRASH_POINTS.filter((point) => !UNREACHED.includes(point));
+export const POINTS = STORE_POINTS.filter((point) => !UNREACHED.includes(point));
 
 const ANY_END = { moment: 5, point: 4, opening: 1, term: 1 };
 

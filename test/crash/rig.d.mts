@@ -2,7 +2,7 @@ import type { FolderPlan, Rules } from "./plan.mjs";
 import type { Tally } from "./tally.mjs";
 
 export { newTally } from "./tally.mjs";
-export const CRASH_POINTS: readonly string[];
+export const STORE_POINTS: readonly string[];
 export const RULES: Rules;
 export function runFolder(
   plan: FolderPlan,

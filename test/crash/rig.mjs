@@ -9,13 +9,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Tidings } from "../../dist/index.js";
-import { CRASH_POINTS } from "../../dist/platform/crashpoint.js";
+import { STORE_POINTS } from "../../dist/platform/crashpoint.js";
 import { writeSubscribers } from "./batches.mjs";
 import { runLives } from "./folder.mjs";
 import { POLICY, SUBSCRIBERS } from "./setup.mjs";
 import { newTally } from "./tally.mjs";
 
-export { CRASH_POINTS, newTally };
+export { newTally, STORE_POINTS };
 
 const WORKER = fileURLToPath(new URL("./worker.mjs", import.meta.url));
 const CALLERS = 16;
@@ -34,7 +34,7 @@ export const RULES = {
     fresh: { share: 2, lives: 1, ends: { opening: 1 } },
   },
   answers: 200,
-  points: CRASH_POINTS,
+  points: STORE_POINTS,
   // The rare ones are passed once or twice in a life.
   passages: { "thread.closing": 2, "claim.leased": 12, "commit.begun": 40, "commit.before": 40, "commit.after": 40 },
   passagesOtherwise: 150,

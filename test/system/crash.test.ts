@@ -1,7 +1,7 @@
 /** SPEC I5, I6, I12: what was answered survives kill -9 at any instant. The long run of the same is `npm run crash`. */
 import { expect, it } from "vitest";
 import type { End } from "../crash/plan.mjs";
-import { CRASH_POINTS, newTally, runFolder } from "../crash/rig.mjs";
+import { STORE_POINTS, newTally, runFolder } from "../crash/rig.mjs";
 
 const moment = (answers: number, delayMs: number): End => ({ how: "moment", answers, delayMs });
 const opening = (delayMs: number): End => ({ how: "opening", delayMs });
@@ -11,7 +11,7 @@ const PASSAGES: Record<string, number> = { "thread.closing": 1, "claim.leased": 
 
 it("keeps everything it answered through more than thirty kills, at every crash point and at random moments", async () => {
   const tally = newTally();
-  const atPoints = CRASH_POINTS.map((point): End => ({ how: "point", point, passage: PASSAGES[point] ?? 29 }));
+  const atPoints = STORE_POINTS.map((point): End => ({ how: "point", point, passage: PASSAGES[point] ?? 29 }));
   const atMoments = [3, 40, 90, 150, 60, 200, 120, 10, 170].map((answers, index) => moment(answers, 13 * index));
 
   // One folder, a long history, every point and moments between them; twice, killed again while it recovers.
@@ -26,11 +26,11 @@ it("keeps everything it answered through more than thirty kills, at every crash 
 
   expect(tally.problems).toEqual([]);
   // And it did happen.
-  expect(tally.kills).toBe(2 * CRASH_POINTS.length + 3 + 3 + 3 + 5);
+  expect(tally.kills).toBe(2 * STORE_POINTS.length + 3 + 3 + 3 + 5);
   expect(tally.kills).toBeGreaterThanOrEqual(30);
   expect(tally.moments).toBeGreaterThanOrEqual(15);
   expect(tally.unopened).toBeGreaterThanOrEqual(1);
-  for (const point of CRASH_POINTS) expect(tally.points[point], point).toBe(1);
+  for (const point of STORE_POINTS) expect(tally.points[point], point).toBe(1);
   expect(tally.audited).toBeGreaterThanOrEqual(tally.kills - 5);
   expect(tally.backups).toBeGreaterThanOrEqual(1);
   expect(tally.events).toBeGreaterThanOrEqual(1_000);
