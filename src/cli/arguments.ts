@@ -1,11 +1,11 @@
 /** From the words of the command line to a command and its checked values. */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import type { JsonObject } from "../domain/json.js";
-import type { Command } from "./command.js";
+import { type Command, type Listed, loadCommand } from "./command.js";
 import { UsageError } from "./exit.js";
 import { didYouMean } from "./nearest.js";
 import type { Option, Options } from "./options.js";
-import { COMMON_OPTIONS } from "./settings.js";
+import { PROGRAM_OPTIONS } from "./settings.js";
 import { parseDuration } from "./text.js";
 
 type Value = boolean | string | number | JsonObject | undefined;
@@ -26,21 +26,12 @@ interface Token {
   readonly inline: boolean;
 }
 
-/** Finds the command; options may stand before its name and after. */
-export function parseLine(line: readonly string[], commands: readonly Command[]): Parsed {
-  const everyOption = Object.assign({}, COMMON_OPTIONS, ...commands.map((command) => command.options)) as Options;
-  const { tokens } = parseArgs({
-    args: [...line],
-    options: parseArgsOptions(everyOption),
-    allowPositionals: true,
-    strict: false,
-    tokens: true,
-  });
-  const typed = tokens.flatMap((token) => (token.kind === "positional" ? [token.value] : []));
-  const command = [2, 1]
-    .map((length) => typed.slice(0, length).join(" "))
-    .flatMap((name) => commands.filter((candidate) => candidate.name === name))
-    .at(0);
+/** Finds the command and loads it; options may stand before its name and after. */
+export async function parseLine(line: readonly string[], listed: readonly Listed[]): Promise<Parsed> {
+  const commands = await Promise.all(candidates(line, listed).map(loadCommand));
+  const tokens = split(line, Object.assign({}, PROGRAM_OPTIONS, ...commands.map(({ options }) => options)) as Options);
+  const typed = wordsOf(tokens);
+  const command = named(typed, commands);
   return {
     command,
     typed,
@@ -51,6 +42,37 @@ export function parseLine(line: readonly string[], commands: readonly Command[])
         : [],
     ),
   };
+}
+
+/** The one that is named, as a rule. */
+function candidates(line: readonly string[], listed: readonly Listed[]): readonly Listed[] {
+  const tokens = split(line, PROGRAM_OPTIONS);
+  const foreign = tokens.findIndex((token) => token.kind === "option" && !Object.hasOwn(PROGRAM_OPTIONS, token.name));
+  const found = named(wordsOf(foreign === -1 ? tokens : tokens.slice(0, foreign)), listed);
+  if (found !== undefined) return [found];
+  // Before the name stands an option of some command, which alone knows whether the next word is its value or the name.
+  return foreign === -1 ? [] : listed;
+}
+
+function named<One extends { readonly name: string }>(words: readonly string[], all: readonly One[]): One | undefined {
+  return [2, 1]
+    .map((length) => words.slice(0, length).join(" "))
+    .flatMap((name) => all.filter((candidate) => candidate.name === name))
+    .at(0);
+}
+
+function split(line: readonly string[], options: Options) {
+  return parseArgs({
+    args: [...line],
+    options: parseArgsOptions(options),
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  }).tokens;
+}
+
+function wordsOf(tokens: ReturnType<typeof split>): string[] {
+  return tokens.flatMap((token) => (token.kind === "positional" ? [token.value] : []));
 }
 
 function parseArgsOptions(options: Options): NonNullable<ParseArgsConfig["options"]> {

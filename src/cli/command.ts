@@ -1,4 +1,4 @@
-/** What a command is: its name and words for the help, its options, and what it does. One file each in commands/. */
+/** What a command is: a row in commands.ts with its name, and a file in commands/ that is loaded when it is used. */
 import type { ExitCode } from "./exit.js";
 import type { Options, Values } from "./options.js";
 import type { Output } from "./output.js";
@@ -13,10 +13,16 @@ export interface Call<O extends Options = Options> {
   readonly output: Output;
 }
 
-export interface Command {
+/** What is known of a command before it is loaded. */
+export interface Listed {
   /** One word, or two: `dead list`. */
   readonly name: string;
   readonly summary: string;
+  load(): Promise<Definition>;
+}
+
+/** Words for its own help, its options, and what it does. */
+export interface Definition {
   /** Its arguments, as the help shows them after the name. */
   readonly usage: string;
   /** Paragraphs for its own help page. */
@@ -30,9 +36,15 @@ export interface Command {
   run(call: Call): Promise<ExitCode>;
 }
 
+export type Command = Definition & Omit<Listed, "load">;
+
+export async function loadCommand({ name, summary, load }: Listed): Promise<Command> {
+  return { name, summary, ...(await load()) };
+}
+
 /** Ties the type of a command's `values` to its options. */
 export function defineCommand<const O extends Options>(
-  command: Omit<Command, "options" | "run"> & { readonly options: O; run(call: Call<O>): Promise<ExitCode> },
-): Command {
-  return command;
+  definition: Omit<Definition, "options" | "run"> & { readonly options: O; run(call: Call<O>): Promise<ExitCode> },
+): Definition {
+  return definition;
 }

@@ -1,4 +1,4 @@
-import type { Command } from "./command.js";
+import type { Command, Listed } from "./command.js";
 import { EXIT_MEANINGS } from "./exit.js";
 import type { Option, Options } from "./options.js";
 import type { Output } from "./output.js";
@@ -13,7 +13,7 @@ const ABOUT = [
 ];
 
 /** `tidings --help`. */
-export async function showHelp(commands: readonly Command[], output: Output): Promise<void> {
+export async function showHelp(commands: readonly Listed[], output: Output): Promise<void> {
   const page = new Page(output);
   page.title(`tidings ${VERSION}`, "the notification plane for AI agents");
   page.paragraphs(ABOUT);
@@ -32,7 +32,7 @@ export async function showHelp(commands: readonly Command[], output: Output): Pr
 }
 
 /** `tidings dead --help`: the commands that begin with this word. */
-export async function showGroup(commands: readonly Command[], output: Output): Promise<void> {
+export async function showGroup(commands: readonly Listed[], output: Output): Promise<void> {
   const page = new Page(output);
   page.heading("Commands");
   page.rows(commands.map((command) => [`tidings ${command.name}`, command.summary]));

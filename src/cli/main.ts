@@ -1,25 +1,20 @@
 #!/usr/bin/env node
 /** The command line: finds the command, runs it, and turns what went wrong into words and an exit code. */
 import { parseLine, valuesOf } from "./arguments.js";
-import type { Command } from "./command.js";
+import type { Command, Listed } from "./command.js";
 import { COMMANDS } from "./commands.js";
 import { EXIT, type ExitCode, exitCodeOf, reportOf, UsageError } from "./exit.js";
 import { showCommandHelp, showGroup, showHelp } from "./help.js";
 import { didYouMean } from "./nearest.js";
-import type { Options, Values } from "./options.js";
+import type { Values } from "./options.js";
 import { Output } from "./output.js";
-import { COMMON_OPTIONS, settingsOf } from "./settings.js";
+import { COMMON_OPTIONS, PROGRAM_OPTIONS, settingsOf } from "./settings.js";
 import { oneLine } from "./text.js";
 import { VERSION } from "./version.js";
 
-const PROGRAM_OPTIONS: Options = {
-  ...COMMON_OPTIONS,
-  version: { kind: "flag", summary: "show the version" },
-};
-
 async function run(line: readonly string[], output: Output): Promise<ExitCode> {
   const asked = line[0] === "help" ? [...line.slice(1), "--help"] : line;
-  const { command, typed, words, tokens } = parseLine(asked, COMMANDS);
+  const { command, typed, words, tokens } = await parseLine(asked, COMMANDS);
   const wants = (name: string) => tokens.some((token) => token.name === name);
   if (command === undefined) {
     if (typed.length === 0) valuesOf(tokens, PROGRAM_OPTIONS, "tidings");
@@ -67,7 +62,7 @@ async function withoutCommand(
   throw unknownCommand(typed, group);
 }
 
-function unknownCommand(typed: readonly string[], group: readonly Command[]): UsageError {
+function unknownCommand(typed: readonly string[], group: readonly Listed[]): UsageError {
   const [first = "", second] = typed;
   const names = group.map((command) => command.name);
   if (group.length > 0 && second === undefined)

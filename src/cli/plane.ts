@@ -5,7 +5,7 @@ import { StoreError, UnreachableError } from "../domain/errors.js";
 import { LOCAL_USER } from "../domain/ids.js";
 import { systemClock } from "../platform/clock.js";
 import { pause } from "../platform/timers.js";
-import { type OpenOptions, Tidings } from "../tidings.js";
+import type { OpenOptions, Tidings } from "../tidings.js";
 import type { Call } from "./command.js";
 import { runningServer } from "./running.js";
 import { filesOf, type Settings } from "./settings.js";
@@ -135,6 +135,8 @@ async function open(
   mode: NonNullable<OpenOptions["mode"]>,
   onProblem: (line: string) => void = () => {},
 ): Promise<Tidings> {
+  // Loaded here: whoever goes through a server needs none of it.
+  const { Tidings } = await import("../tidings.js");
   const { data, policy, waitMs, bytesMax } = settings;
   const start = systemClock.monotonic();
   for (;;) {

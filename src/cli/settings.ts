@@ -2,7 +2,7 @@
 import type { Endpoint } from "../client/rpc.js";
 import type { DeliveryPolicy } from "../domain/policy.js";
 import { UsageError } from "./exit.js";
-import type { Values } from "./options.js";
+import type { Options, Values } from "./options.js";
 
 const DEFAULT_DATA = ".tidings";
 const DEFAULT_WAIT_MS = 5_000;
@@ -75,6 +75,12 @@ export const COMMON_OPTIONS = {
   },
   help: { kind: "flag", short: "h", summary: "show the help" },
 } as const;
+
+/** What can stand before a command's name, or without one. */
+export const PROGRAM_OPTIONS: Options = {
+  ...COMMON_OPTIONS,
+  version: { kind: "flag", summary: "show the version" },
+};
 
 export interface Settings {
   readonly data: string;

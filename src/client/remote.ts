@@ -9,7 +9,7 @@ import {
   OverloadedError,
   TooLargeError,
 } from "../domain/errors.js";
-import { type EventInput, parseEvent } from "../domain/event.js";
+import type { EventInput } from "../domain/event.js";
 import type { NotificationView, NotificationWithEvents, NotifyInput } from "../domain/notification.js";
 import type { TokenView } from "../domain/token.js";
 import type { SettingsView, SubscriberList } from "../intake/listing.js";
@@ -135,7 +135,7 @@ export class RemoteTidings extends RemoteView implements Plane {
         bytes = 0;
       }
       if (size > SLICE_BYTES) {
-        outcomes.push({ error: refusalOf(event) });
+        outcomes.push({ error: await refusalOf(event) });
         continue;
       }
       slice.push(event);
@@ -178,7 +178,9 @@ export class RemoteTidings extends RemoteView implements Plane {
 }
 
 /** What the server would say of an event that is too large to be sent to it. */
-function refusalOf(event: EventInput): Error {
+async function refusalOf(event: EventInput): Promise<Error> {
+  // Loaded here: it is rare, and takes longer to load than an event to send.
+  const { parseEvent } = await import("../domain/event.js");
   try {
     parseEvent(event);
   } catch (error) {

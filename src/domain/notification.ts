@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { AckAction } from "./action.js";
 import type { Address, Axes, Channel, Handler, Target } from "./axes.js";
 import { ADDRESSES, HANDLERS, TARGETS } from "./axes.js";
 import type { Event } from "./event.js";
@@ -12,6 +13,8 @@ import type { InjectionPoint, Priority } from "./priority.js";
 import { INJECTION_POINTS, PRIORITIES, priorityFromSeverity } from "./priority.js";
 import { SEVERITIES, type Severity } from "./severity.js";
 import type { State } from "./transitions.js";
+
+export { ACK_ACTIONS, type AckAction } from "./action.js";
 
 /** What is delivered. Only a merge changes it, and then only its words. */
 export interface Notification {
@@ -65,9 +68,6 @@ export const ESCALATE_REASONS = [
 export type EscalateReason = (typeof ESCALATE_REASONS)[number];
 
 export type Reason = SuppressReason | EscalateReason;
-
-export const ACK_ACTIONS = ["rendered", "clicked", "dismissed"] as const;
-export type AckAction = (typeof ACK_ACTIONS)[number];
 
 /** Who holds a LOCKED delivery. When the lease ends is kept with the lease, since renewals are not journaled. */
 export interface LeaseRef {

@@ -1,12 +1,14 @@
 /** `server.json` in the data folder: where the server is, for the programs of the same user that look for it. */
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { z } from "zod";
 
 const NAME = "server.json";
 
-const schema = z.object({ url: z.url(), token: z.string().min(1), pid: z.int() });
-export type ServerFile = z.output<typeof schema>;
+export interface ServerFile {
+  readonly url: string;
+  readonly token: string;
+  readonly pid: number;
+}
 
 /** Appears whole, and for its owner alone. */
 export function writeServerFile(folder: string, content: ServerFile): void {
@@ -19,10 +21,20 @@ export function writeServerFile(folder: string, content: ServerFile): void {
 /** Undefined if there is none, or it is none of ours; it may be left from a server that was killed. */
 export function readServerFile(folder: string): ServerFile | undefined {
   try {
-    return schema.parse(JSON.parse(readFileSync(join(folder, NAME), "utf8")));
+    const content: unknown = JSON.parse(readFileSync(join(folder, NAME), "utf8"));
+    return isServerFile(content) ? content : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** By hand: every command reads it first, and need not wait for a schema library. */
+function isServerFile(content: unknown): content is ServerFile {
+  if (typeof content !== "object" || content === null) return false;
+  const { url, token, pid } = content as Partial<Record<keyof ServerFile, unknown>>;
+  return (
+    typeof url === "string" && URL.canParse(url) && typeof token === "string" && token !== "" && Number.isInteger(pid)
+  );
 }
 
 /** Only its own: another server may have put its file there meanwhile. */

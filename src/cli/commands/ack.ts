@@ -1,6 +1,6 @@
 import type { PlaneView } from "../../client/remote.js";
+import { ACK_ACTIONS, type AckAction } from "../../domain/action.js";
 import { isMiss } from "../../domain/errors.js";
-import { ACK_ACTIONS } from "../../domain/notification.js";
 import { defineCommand } from "../command.js";
 import { EXIT, type ExitCode, exitCodeOfMiss, UsageError } from "../exit.js";
 import { withPlane } from "../plane.js";
@@ -10,8 +10,6 @@ import { cut, oneLine } from "../text.js";
 const CONTENT_COLUMNS = 60;
 
 export const ack = defineCommand({
-  name: "ack",
-  summary: "acknowledge what the system showed to its user",
   usage: "ID... [options]",
   about: [
     "`rendered` (the default) says that the user has seen it, which settles its delivery; the inbox still shows it " +
@@ -55,12 +53,7 @@ export const ack = defineCommand({
   },
 });
 
-async function acknowledge(
-  view: PlaneView,
-  id: string,
-  seen: number | undefined,
-  action: (typeof ACK_ACTIONS)[number],
-) {
+async function acknowledge(view: PlaneView, id: string, seen: number | undefined, action: AckAction) {
   if (seen !== undefined) return view.ack({ id, revision: seen, action });
   const current = await view.read(id);
   return isMiss(current) ? current : view.ack({ id, revision: current.revision, action });

@@ -5,8 +5,6 @@ import { withOnlooker } from "../plane.js";
 import { counted, oneLine } from "../text.js";
 
 export const audit = defineCommand({
-  name: "audit",
-  summary: "check every guarantee over the whole data folder",
   usage: "[options]",
   about: [
     "Checks the database itself, that the journal is whole and in order, that every step in it is legal, and that " +

@@ -7,8 +7,6 @@ import { withReader } from "../plane.js";
 import { size } from "../text.js";
 
 export const backup = defineCommand({
-  name: "backup",
-  summary: "copy the database to a file, while it is in use",
   usage: "FILE [options]",
   about: [
     "The file must not exist; it appears under its name only when it is whole and checked. Works beside a running writer.",

@@ -9,8 +9,6 @@ import { showCard } from "../show.js";
 const LIMIT = 50;
 
 export const deadList = defineCommand({
-  name: "dead list",
-  summary: "list the dead letters: shown, and never acknowledged",
   usage: "[options]",
   about: ["Newest first. With --json: {notifications, next}; `next` goes into --after for the next page."],
   options: {

@@ -10,8 +10,6 @@ const PAGE = 500;
 const CONTENT_COLUMNS = 48;
 
 export const deadRedrive = defineCommand({
-  name: "dead redrive",
-  summary: "send dead letters again, once each, as new notifications",
   usage: "ID... | --all [options]",
   about: [
     "The new notification names the old one (`redrive_of`); the old one stays FAILED. A second redrive of the same " +

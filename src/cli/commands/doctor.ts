@@ -35,8 +35,6 @@ interface Check {
 }
 
 export const doctor = defineCommand({
-  name: "doctor",
-  summary: "check the installation and the data folder",
   usage: "[options]",
   about: [
     "Versions, durability, permissions, free space, who is the writer, whether a server runs, and what is wrong with " +

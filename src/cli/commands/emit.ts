@@ -35,8 +35,6 @@ const options = {
 const ONE_EVENT_ONLY = ["type", "payload", "message", "dedupe-key", "subject", "id", "timestamp"] as const;
 
 export const emit = defineCommand({
-  name: "emit",
-  summary: "take an event in, or many from a file or a pipe",
   usage: "TYPE [options] | --file FILE.ndjson | -",
   about: [
     "It answers when the event is on disk. Which subscribers match it decides who is told; an event of a type like " +

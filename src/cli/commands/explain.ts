@@ -12,8 +12,6 @@ const WIDEST = 110;
 const TIME_COLUMNS = 12;
 
 export const explain = defineCommand({
-  name: "explain",
-  summary: "tell the whole way of an event or a notification",
   usage: "ID [options]",
   about: ["What matched, what was merged, who owned it when, and how it ended. Times are UTC."],
   options: { user: { kind: "text", value: "USER", summary: "as this user sees it; without it, anybody's" } },

@@ -16,8 +16,6 @@ import { counted, oneLine } from "../text.js";
 const LIMIT = 100;
 
 export const inbox = defineCommand({
-  name: "inbox",
-  summary: "show what a user has not read yet",
   usage: "[--user USER] [--all] [options]",
   about: [
     "What the system shows to the user itself, newest first: the inbox, and the floor of their conversations. An item " +

@@ -15,8 +15,6 @@ const LIMIT = 50;
 const PAGE = 200;
 
 export const ledger = defineCommand({
-  name: "ledger",
-  summary: "list notifications and where they stand, of all users",
   usage: "[options]",
   about: [
     `Newest first: the latest ${LIMIT} as a table, or, with --json, all of them, one a line. It reads beside any ` +

@@ -8,8 +8,6 @@ import { withPlane } from "../plane.js";
 import { stateWord } from "../show.js";
 
 export const notify = defineCommand({
-  name: "notify",
-  summary: "tell somebody something in your own words",
   usage: "CONTENT [options]",
   about: [
     "Three axes decide the channel. --target user: to the inbox, or, with a thread, to the floor of that " +

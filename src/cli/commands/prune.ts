@@ -5,8 +5,6 @@ import { withPlane } from "../plane.js";
 import { counted } from "../text.js";
 
 export const prune = defineCommand({
-  name: "prune",
-  summary: "remove settled history older than some time",
   usage: "--older-than AGE [options]",
   about: [
     "Dead letters, whatever still waits for somebody, and open threads stay. It works in slices, beside everything " +

@@ -5,8 +5,6 @@ import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
 
 export const restore = defineCommand({
-  name: "restore",
-  summary: "put a backup in the place of the database",
   usage: "FILE [--replace] [options]",
   about: [
     "The restored journal gets a new id, since its later history will be another than the one that clients may have " +

@@ -17,8 +17,6 @@ import { VERSION } from "../version.js";
 const PATIENCE_MS = 1_000;
 
 export const serve = defineCommand({
-  name: "serve",
-  summary: "run the server: HTTP in, WebSocket out",
   usage: "[--port PORT] [--host ADDRESS] [options]",
   about: [
     "When it is ready it prints its address with a token, and writes both into `server.json` in the data folder, " +

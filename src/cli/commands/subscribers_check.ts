@@ -7,8 +7,6 @@ import { EXIT, UsageError } from "../exit.js";
 import { counted, oneLine } from "../text.js";
 
 export const subscribersCheck = defineCommand({
-  name: "subscribers check",
-  summary: "check a folder of subscriber files",
   usage: "[DIR] [options]",
   about: [
     "Reads every *.toml of the folder (default `subscribers` in the data folder) with the templates that they name, and " +

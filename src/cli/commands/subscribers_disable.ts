@@ -4,8 +4,6 @@ import { withPlane } from "../plane.js";
 import { changeDisabled, FOR_USER, tellSwitched } from "../switch.js";
 
 export const subscribersDisable = defineCommand({
-  name: "subscribers disable",
-  summary: "switch a subscriber off for a user",
   usage: "ID [--user USER] [options]",
   about: [
     "Its notifications are not delivered to this user from the next delivery on, those that wait included; its events are " +

@@ -7,8 +7,6 @@ import { withPlane } from "../plane.js";
 import { changeDisabled, FOR_USER, tellSwitched } from "../switch.js";
 
 export const subscribersEnable = defineCommand({
-  name: "subscribers enable",
-  summary: "switch a subscriber on again for a user",
   usage: "ID [--user USER] [options]",
   about: [
     "What was kept back meanwhile stays so. One whose own file has `enabled = false` is switched on there. With --json: " +

@@ -8,8 +8,6 @@ import { ownUser, withPlane } from "../plane.js";
 import { counted, oneLine, pad, widthOf } from "../text.js";
 
 export const subscribersList = defineCommand({
-  name: "subscribers list",
-  summary: "list the subscribers and their states",
   usage: "[--user USER] [options]",
   about: [
     "The built-in ones, those of your folder, and what is wrong with their files. With --json: {subscribers, problems, " +

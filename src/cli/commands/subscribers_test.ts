@@ -12,8 +12,6 @@ import { preview } from "../preview.js";
 import { counted } from "../text.js";
 
 export const subscribersTest = defineCommand({
-  name: "subscribers test",
-  summary: "show what a subscriber file would make of an event",
   usage: "FILE --event FILE [options]",
   about: [
     "Nothing is stored, and no server is needed. The event's file holds one event as JSON, or an array of them, which are " +

@@ -19,8 +19,6 @@ const SCOPE_WORDS: Record<Scope, string> = {
 };
 
 export const tokenCreate = defineCommand({
-  name: "token create",
-  summary: "make a token for a program or a browser",
   usage: "--scope SCOPES [--user USER] [options]",
   about: [
     "A token stands for one user and opens what its scopes say. Its text is printed this once; only a digest of it is " +

@@ -10,8 +10,6 @@ import { ageOf } from "../show.js";
 import { ago, oneLine, pad, shortDuration, widthOf } from "../text.js";
 
 export const tokenList = defineCommand({
-  name: "token list",
-  summary: "list the tokens, without their texts",
   usage: "[--user USER] [options]",
   about: [
     "Oldest first, also those that are revoked or have expired. With --json one token a line. The token that a running " +

@@ -7,8 +7,6 @@ import { showMiss } from "../show.js";
 import { oneLine } from "../text.js";
 
 export const tokenRevoke = defineCommand({
-  name: "token revoke",
-  summary: "end a token: from now on it opens nothing",
   usage: "ID [options]",
   about: [
     "The ID is the one that `tidings token list` shows, not the token's text. Connections that it had opened are closed. " +

@@ -25,8 +25,6 @@ const WIDEST = 96;
 const INTERRUPTED = 130;
 
 export const tour = defineCommand({
-  name: "tour",
-  summary: "show Tidings at work, in a few seconds, on a temporary folder",
   usage: "[--json]",
   about: ["Everything it shows really happens, on a data folder of its own that is removed afterwards."],
   options: {},
