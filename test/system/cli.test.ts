@@ -2,21 +2,23 @@ import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "nod
 import { chmod } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { test as base, describe, expect } from "vitest";
 import { Tidings } from "../../src/index.js";
 import { SCHEMA_VERSION } from "../../src/store/sqlite/migrate.js";
 import { Cli, eventually, ndjson, type Page, type Row, run, start } from "./cli.js";
 
-let cli: Cli;
-beforeEach(() => {
-  cli = new Cli();
-});
-afterEach(() => {
-  cli.remove();
+/** Each on a folder of its own, so that they need not wait for one another. */
+const test = base.extend<{ cli: Cli }>({
+  // biome-ignore lint/correctness/noEmptyPattern: it depends on no other fixture, and vitest reads that from here
+  cli: async ({}, use) => {
+    const cli = new Cli();
+    await use(cli);
+    cli.remove();
+  },
 });
 
-describe("a story told by separate processes", () => {
-  test("an event is emitted, shown, acknowledged, listed and explained", async () => {
+describe.concurrent("a story told by separate processes", () => {
+  test("an event is emitted, shown, acknowledged, listed and explained", async ({ cli }) => {
     const emitted = await cli.json<{ id: string; seq: number; outcome: string; matches: { notification: Row }[] }>(
       "emit cli.build.finished --source ci --severity warning --message",
       "2 tests are red",
@@ -46,7 +48,7 @@ describe("a story told by separate processes", () => {
     expect(await cli.json("audit")).toMatchObject({ ok: true, checked: { events: 1, notifications: 1 }, problems: [] });
   });
 
-  test("the same story reads well without --json", async () => {
+  test("the same story reads well without --json", async ({ cli }) => {
     const emitted = await cli.run("emit cli.build.finished --message", "2 tests are red");
     expect(emitted.stdout).toMatch(/^Event \S+: accepted\.\n {2}cli_event queued: DISPATCHED on the channel inbox, /);
     const inbox = await cli.run("inbox");
@@ -63,7 +65,7 @@ describe("a story told by separate processes", () => {
     expect((await cli.run("dead list")).stdout).toBe("No dead letters.\n");
   });
 
-  test("what one user has is not another's", async () => {
+  test("what one user has is not another's", async ({ cli }) => {
     await cli.json("notify hello --target user --user ada");
     const [row] = await cli.ledger("--user ada");
     expect(row).toMatchObject({ user_id: "ada", channel: "inbox" });
@@ -76,7 +78,7 @@ describe("a story told by separate processes", () => {
     expect(JSON.parse(foreign.stdout)).toMatchObject({ miss: "not_found", id });
   });
 
-  test("repeats are shown once, with their count", async () => {
+  test("repeats are shown once, with their count", async ({ cli }) => {
     for (let n = 0; n < 3; n += 1) await cli.json("notify hello --target user --dedupe-key k --dedupe-window-ms 60000");
     const inbox = await cli.run("inbox");
     expect(inbox.stdout).toContain("hello  (3 times)");
@@ -84,8 +86,8 @@ describe("a story told by separate processes", () => {
   });
 });
 
-describe("what nobody takes", () => {
-  test("an agent's item is escalated, then a dead letter, which is redriven once", async () => {
+describe.concurrent("what nobody takes", () => {
+  test("an agent's item is escalated, then a dead letter, which is redriven once", async ({ cli }) => {
     const routing = "--target user --handler agent --severity error --ttl-ms 50";
     const sent = await cli.json<Row>(`notify ${routing}`, "The deploy failed");
     expect(Object.keys(sent)).toEqual(["id", "seq", "state", "channel"]);
@@ -129,7 +131,7 @@ describe("what nobody takes", () => {
     expect(await cli.json("audit")).toMatchObject({ ok: true });
   });
 
-  test("all dead letters of a user are redriven together", async () => {
+  test("all dead letters of a user are redriven together", async ({ cli }) => {
     for (const user of ["ada", "ada", "bob"]) await cli.json(`notify hello --target user --ttl-ms 1 --user ${user}`);
     await eventually(async () => ((await cli.ledger("--state FAILED")).length === 3 ? true : undefined));
     const { code, stdout } = await cli.run("dead redrive --all --user ada --json");
@@ -140,7 +142,7 @@ describe("what nobody takes", () => {
     expect((await cli.run("dead redrive --all")).stdout).toMatch(/\n1 dead letter sent again\.\n$/);
   });
 
-  test("the environment sets the times, and flags win over it", async () => {
+  test("the environment sets the times, and flags win over it", async ({ cli }) => {
     const env = { TIDINGS_DATA: cli.data, TIDINGS_AGENT_TTL_MS: "3600000", TIDINGS_SYSTEM_TTL_MS: "3600000" };
     const kept = ["notify", "kept", "--target", "user", "--json"];
     const lost = ["notify", "lost", "--target", "user", "--system-ttl-ms", "1", "--json"];
@@ -155,8 +157,8 @@ describe("what nobody takes", () => {
   });
 });
 
-describe("an acknowledgement", () => {
-  test("of an old revision does not settle a newer text", async () => {
+describe.concurrent("an acknowledgement", () => {
+  test("of an old revision does not settle a newer text", async ({ cli }) => {
     const notify = "notify --target user --dedupe-key disk --dedupe-window-ms 60000";
     const { id } = await cli.json<Row>(notify, "91% full");
     expect(await cli.json<Row>(notify, "97% full")).toMatchObject({ id });
@@ -176,7 +178,7 @@ describe("an acknowledgement", () => {
     expect(await cli.json(`ack ${id} --revision 2`)).toMatchObject({ state: "DELIVERED", content: "97% full" });
   });
 
-  test("of several ids answers each, and ends with the worst", async () => {
+  test("of several ids answers each, and ends with the worst", async ({ cli }) => {
     const { id } = await cli.json<Row>("notify hello --target user");
     const { code, stdout } = await cli.run(`ack ${id} nobody --json`);
     expect(code).toBe(3);
@@ -188,7 +190,7 @@ describe("an acknowledgement", () => {
   });
 });
 
-describe("many events", () => {
+describe.concurrent("many events", () => {
   const lines = [
     '{"type":"cli.a.one","payload":{"message":"one"}}',
     "{broken",
@@ -199,7 +201,7 @@ describe("many events", () => {
     '{"type":"cli.a.two","user_id":"ada","source":"other"}',
   ];
 
-  test("come from stdin, and a bad line does not hold up the others", async () => {
+  test("come from stdin, and a bad line does not hold up the others", async ({ cli }) => {
     const { code, stdout } = await cli.feed(lines.join("\n"), "emit - --json --source pipe");
     expect(code).toBe(2);
     expect(ndjson(stdout)).toMatchObject([
@@ -214,7 +216,7 @@ describe("many events", () => {
     expect(sources.map((row) => row.source)).toEqual(["other", "pipe"]);
   });
 
-  test("come from a file, and are counted in words", async () => {
+  test("come from a file, and are counted in words", async ({ cli }) => {
     const file = cli.path("events.ndjson");
     writeFileSync(file, lines.join("\r\n"));
     const { code, stdout, stderr } = await cli.run(`emit --file ${file}`);
@@ -224,7 +226,7 @@ describe("many events", () => {
     expect(await cli.run("emit --file no-such-file")).toMatchObject({ code: 2, stdout: "" });
   });
 
-  test("of any number go in, and bytes that are not text are refused", async () => {
+  test("of any number go in, and bytes that are not text are refused", async ({ cli }) => {
     const events = Array.from({ length: 3_000 }, (_, n) => `{"type":"cli.a.b","id":"${n}","payload":{"n":${n}}}\n`);
     const input = Buffer.concat([Buffer.from(events.join("")), Buffer.from([0xff, 0xfe, 0x0a])]);
     const { code, stdout } = await cli.feed(input, "emit - --json");
@@ -237,7 +239,7 @@ describe("many events", () => {
   });
 });
 
-describe("the words of the program", () => {
+describe.concurrent("the words of the program", () => {
   test("--help names every command, and each has a page of its own", async () => {
     const { code, stdout } = await run(["--help"]);
     expect(code).toBe(0);
@@ -269,8 +271,10 @@ describe("the words of the program", () => {
       "tour",
     ]);
     for (const code of ["0", "1", "2", "3", "4", "5", "6", "7"]) expect(stdout).toMatch(new RegExp(`\n  ${code} +\\S`));
-    for (const name of names) {
-      const page = await run([...name.split(" "), "--help"]);
+    const pages = await Promise.all(
+      names.map(async (name) => [name, await run([...name.split(" "), "--help"])] as const),
+    );
+    for (const [name, page] of pages) {
       expect(page.code).toBe(0);
       expect(page.stdout).toContain(`tidings ${name}: `);
       expect(page.stdout).toMatch(/\nUsage\n[\s\S]*--data DIR[\s\S]*\nExamples\n {2}/);
@@ -279,14 +283,24 @@ describe("the words of the program", () => {
     expect((await run(["dead", "--help"])).stdout).toContain("tidings dead redrive");
   });
 
+  test("a command's options may stand before its name, and between its words", async ({ cli }) => {
+    const { id } = await cli.json<Row>("notify late --target user --user inbox --ttl-ms 1");
+    await eventually(async () => (await cli.json<Page>("--user inbox --limit 1 dead list")).notifications.at(0));
+    for (const line of ["--limit 1 dead --user inbox list", "dead --user inbox --limit 1 list"])
+      expect(await cli.json(line), line).toMatchObject({ notifications: [{ id }] });
+    expect(await cli.json("--user inbox --all inbox")).toMatchObject({ notifications: [{ id }] });
+    expect(await cli.json("--user other --all inbox")).toMatchObject({ notifications: [] });
+  });
+
   test("--version is the package's", async () => {
     expect(await run(["--version"])).toEqual({ code: 0, stdout: "0.1.0\n", stderr: "" });
   });
 
-  test.each([
+  test.for<[line: string[], words: string | RegExp]>([
     [["inbx"], 'tidings: unknown command "inbx"; did you mean inbox? See `tidings --help`.\n'],
     [["dead", "lsit"], 'tidings: unknown command "dead lsit"; did you mean dead list? See `tidings --help`.\n'],
     [["frobnicate"], 'tidings: unknown command "frobnicate". See `tidings --help`.\n'],
+    [["--user", "inbox", "inbx"], 'tidings: unknown command "inbx"; did you mean inbox? See `tidings --help`.\n'],
     [["inbox", "--limt", "3"], "tidings: unknown option --limt; did you mean --limit? See `tidings inbox --help`.\n"],
     [["inbox", "--older-than", "3d"], "tidings: unknown option --older-than. See `tidings inbox --help`.\n"],
     [["inbox", "--user"], "tidings: --user needs a value: --user USER\n"],
@@ -298,13 +312,13 @@ describe("the words of the program", () => {
     [["emit", "single"], /^tidings: type: must be 2 to 5 segments .*\n$/],
     [["notify", "two", "words"], /^tidings: unexpected "words": there is one CONTENT; quote it if it has spaces\n$/],
     [["dead", "redrive"], "tidings: say which: one or more IDs, or --all\n"],
-  ])("%j is answered in one line, with exit code 2", async (line, words) => {
+  ])("%j is answered in one line, with exit code 2", async ([line, words], { cli }) => {
     const { code, stdout, stderr } = await run(["--data", cli.data, ...line]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(words);
   });
 
-  test("with --json an error is a value on stdout", async () => {
+  test("with --json an error is a value on stdout", async ({ cli }) => {
     const unknown = await run(["inbox", "--limt", "3", "--json"]);
     expect(unknown).toMatchObject({ code: 2, stderr: "" });
     expect(JSON.parse(unknown.stdout)).toEqual({
@@ -322,7 +336,7 @@ describe("the words of the program", () => {
     });
   });
 
-  test("text from outside cannot command the terminal", async () => {
+  test("text from outside cannot command the terminal", async ({ cli }) => {
     await cli.json("notify --target user", "red \u001b[31m alert\u0007\nsecond \u202eenil");
     for (const line of ["inbox", "ledger"]) {
       const { stdout } = await cli.run(line);
@@ -332,7 +346,7 @@ describe("the words of the program", () => {
     }
   });
 
-  test("every command answers JSON", async () => {
+  test("every command answers JSON", async ({ cli }) => {
     const { id } = await cli.json<Row>("notify hello --target user --ttl-ms 1");
     await eventually(async () => (await cli.json<Page>("dead list")).notifications.at(0));
     const copy = cli.path("copy.db");
@@ -361,8 +375,8 @@ describe("the words of the program", () => {
   });
 });
 
-describe("a data folder", () => {
-  test("that does not exist yet is made by a reading command, and is empty", async () => {
+describe.concurrent("a data folder", () => {
+  test("that does not exist yet is made by a reading command, and is empty", async ({ cli }) => {
     expect(await cli.json("inbox")).toEqual({ notifications: [], next: null });
     expect(await cli.json("dead list")).toEqual({ notifications: [], next: null });
     expect(await cli.run("ledger --json")).toEqual({ code: 0, stdout: "", stderr: "" });
@@ -375,7 +389,7 @@ describe("a data folder", () => {
     expect(statSync(cli.data).mode & 0o777).toBe(0o700);
   });
 
-  test("is backed up and restored, as another journal with the same notifications", async () => {
+  test("is backed up and restored, as another journal with the same notifications", async ({ cli }) => {
     for (const text of ["one", "two"]) await cli.json(`notify ${text} --target user`);
     const before = await cli.ledger();
     const copy = cli.path("copy.db");
@@ -403,7 +417,7 @@ describe("a data folder", () => {
     expect(await cli.run("restore no-such-file --replace")).toMatchObject({ code: 2 });
   });
 
-  test("is pruned of settled history, and keeps what waits and what is dead", async () => {
+  test("is pruned of settled history, and keeps what waits and what is dead", async ({ cli }) => {
     const { id: settled } = await cli.json<Row>("notify settled --target user");
     await cli.json("ack", settled);
     await cli.json("notify waits --target user");
@@ -420,7 +434,7 @@ describe("a data folder", () => {
     expect((await cli.run("prune --older-than 1ms")).stdout).toMatch(/^Removed .*0 notifications; looked at /);
   });
 
-  test("is examined by doctor, which warns of permissions and names what is wrong", async () => {
+  test("is examined by doctor, which warns of permissions and names what is wrong", async ({ cli }) => {
     await cli.json("emit cli.a.b");
     const well = await cli.json<{ checks: { name: string; level: string }[] }>("doctor");
     expect(well).toMatchObject({
@@ -451,7 +465,7 @@ describe("a data folder", () => {
     expect(await run(["inbox", "--data", join(broken, "tidings.db")])).toMatchObject({ code: 6 });
   });
 
-  test("that is full refuses what has no room, and keeps what was answered", async () => {
+  test("that is full refuses what has no room, and keeps what was answered", async ({ cli }) => {
     await cli.json("notify kept --target user");
     const input = Array.from({ length: 50 }, () => `{"type":"cli.a.b","payload":{"message":"${"x".repeat(9_000)}"}}`);
     const full = await cli.feed(input.join("\n"), "emit - --json --bytes-max 200000");
@@ -462,7 +476,7 @@ describe("a data folder", () => {
     expect((await cli.ledger()).length).toBeGreaterThanOrEqual(answers.length);
   });
 
-  test("with a conflict says so: the same producer's id with another body", async () => {
+  test("with a conflict says so: the same producer's id with another body", async ({ cli }) => {
     const line = "emit cli.a.b --id build-7 --message";
     expect(await cli.json(line, "red")).toMatchObject({ outcome: "accepted" });
     expect(await cli.json(line, "red")).toMatchObject({ outcome: "duplicate" });
@@ -473,7 +487,7 @@ describe("a data folder", () => {
 });
 
 describe("several processes", () => {
-  test("beside a writer, reading works and writing says who is in the way", async () => {
+  test("beside a writer, reading works and writing says who is in the way", async ({ cli }) => {
     const tidings = await Tidings.open({ data: cli.data });
     try {
       const { id } = await tidings.notify({ content: "held", target: "user" });
@@ -496,7 +510,7 @@ describe("several processes", () => {
     expect(await cli.json("emit cli.a.b --wait-ms 200")).toMatchObject({ outcome: "accepted" });
   });
 
-  test("a writer that waits gets its turn", async () => {
+  test("a writer that waits gets its turn", async ({ cli }) => {
     const tidings = await Tidings.open({ data: cli.data });
     const waiting = cli.json("emit cli.a.b --wait-ms 60000");
     const seen = await eventually(async () => ((await cli.run("inbox")).code === 0 ? true : undefined));
@@ -505,7 +519,7 @@ describe("several processes", () => {
     expect(await waiting).toMatchObject({ outcome: "accepted" });
   });
 
-  test("eight that emit at once into a new folder all succeed", async () => {
+  test("eight that emit at once into a new folder all succeed", async ({ cli }) => {
     const ended = await Promise.all(
       Array.from({ length: 8 }, (_, n) => cli.run(`emit cli.at.once --wait-ms 60000 --json --message number-${n}`)),
     );
@@ -516,13 +530,13 @@ describe("several processes", () => {
     expect(await cli.json("audit")).toMatchObject({ ok: true, checked: { events: 8 } });
   });
 
-  test("readers and writers may all be the first in a new folder", async () => {
+  test("readers and writers may all be the first in a new folder", async ({ cli }) => {
     const lines = ["inbox", "emit cli.a.b", "ledger", "dead list", "emit cli.a.b", "subscribers list"];
     const ended = await Promise.all(lines.map((line) => cli.run(line, "--json", "--wait-ms", "60000")));
     expect(ended.map((one) => [one.code, one.stderr])).toEqual(lines.map(() => [0, ""]));
   });
 
-  test("a long answer that nobody reads on holds up no writer", async () => {
+  test("a long answer that nobody reads on holds up no writer", async ({ cli }) => {
     const events = Array.from({ length: 1_000 }, (_, n) => `{"type":"cli.a.b","payload":{"n":${n}}}\n`);
     expect(await cli.feed(events.join(""), "emit -")).toMatchObject({ code: 0 });
     const reader = start(["ledger", "--json", "--data", cli.data]);

@@ -19,15 +19,15 @@ function environment(extra: Record<string, string>): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(inherited), ...extra };
 }
 
-export function start(line: readonly string[], env: Record<string, string> = {}): ChildProcess {
-  return spawn(process.execPath, [PROGRAM, ...line], { env: environment(env), stdio: "pipe" });
+export function start(line: readonly string[], env: Record<string, string> = {}, program = PROGRAM): ChildProcess {
+  return spawn(process.execPath, [program, ...line], { env: environment(env), stdio: "pipe" });
 }
 
 export function run(
   line: readonly string[],
-  options: { input?: string | Uint8Array; env?: Record<string, string> } = {},
+  options: { input?: string | Uint8Array; env?: Record<string, string>; program?: string } = {},
 ): Promise<Ended> {
-  const child = start(line, options.env);
+  const child = start(line, options.env, options.program);
   return new Promise((resolve, reject) => {
     let stdout = "";
     let stderr = "";

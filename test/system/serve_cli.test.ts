@@ -1,13 +1,16 @@
 /** The commands with a server beside them: the same words, the same answers, the same exit codes as without one. */
-import { writeFileSync } from "node:fs";
+import { cpSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Server as NetServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { temporaryFolder } from "../support/folder.js";
 import { Server } from "../support/server.js";
 import { Cli, type Ended, eventually, ndjson, type Page, type Row, run, start } from "./cli.js";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
 function newCli(): Cli {
   const cli = new Cli();
@@ -161,6 +164,35 @@ test("every command says the same with a server as without one", async () => {
   expect(doctors[1]?.stdout).toMatch(/writer +process \d+\n[\s\S]*server +runs at http:\/\/127\.0\.0\.1:\d+\n/);
   const restored = await served.run("restore", served.path("copy.db"), "--replace", "--wait-ms", "0");
   expect(restored).toMatchObject({ code: 5, stderr: expect.stringContaining("is in use: process ") });
+});
+
+test("a command through a server loads nothing but the program, and so do version and help", async () => {
+  const server = await Server.start();
+  // Without the packages that it depends on: none for schemas, none for a store.
+  const alone = await temporaryFolder();
+  cpSync(join(ROOT, "dist"), join(alone, "dist"), { recursive: true });
+  cpSync(join(ROOT, "package.json"), join(alone, "package.json"));
+  const program = join(alone, "dist/cli/main.js");
+  const there = ["--data", server.data];
+  const lines = [
+    ["--version"],
+    ["--help"],
+    ["serve", "--help"],
+    ["emit", "cli.a.b", ...there],
+    ["notify", "hello", "--target", "user", ...there],
+    ["inbox", ...there],
+    ["ledger", ...there],
+    ["subscribers", "list", ...there],
+    ["token", "list", ...there],
+  ];
+  for (const line of lines) expect(await run(line, { program }), line.join(" ")).toMatchObject({ code: 0, stderr: "" });
+  const { notifications } = await server.call<Page>("notification/list", { user_id: "local" });
+  expect(notifications).toHaveLength(2);
+  const { id } = notifications[0] as Row;
+  expect(await run(["ack", id, ...there], { program })).toMatchObject({ code: 0, stderr: "" });
+  // On the folder itself they are missed.
+  expect(await server.stop()).toBe(0);
+  expect(await run(["inbox", ...there], { program })).toMatchObject({ code: 70 });
 });
 
 describe("a server that is named", () => {
