@@ -1,12 +1,12 @@
 /** Telling an agent, over the wire: the real server, real leases, real kills. */
 import { once } from "node:events";
 import { request } from "node:http";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Scope } from "../../src/domain/token.js";
 import { Tidings } from "../../src/index.js";
 import { eventually } from "../support/folder.js";
+import { newThread, sharedServer } from "../support/pipeline.js";
 import { type RpcReply, Server } from "../support/server.js";
-import { run } from "./cli.js";
 
 const CONFLICT = -32009;
 const NOT_FOUND = -32004;
@@ -34,8 +34,9 @@ async function stopSound(server: Server): Promise<void> {
 }
 
 async function sound(data: string): Promise<void> {
-  const audit = await run(["audit", "--data", data, "--json"]);
-  expect(audit).toMatchObject({ code: 0, stderr: "" });
+  const reader = await Tidings.open({ data, mode: "read" });
+  const { ok, problems } = await reader.audit().finally(() => reader.close());
+  expect({ ok, problems }).toEqual({ ok: true, problems: [] });
 }
 
 async function tell(server: Server, thread_id: string, content: string, more = {}): Promise<string> {
@@ -52,6 +53,17 @@ async function collected(server: Server, thread_id: string, more = {}, token = s
 
 const stateOf = async (server: Server, id: string) =>
   (await server.call<{ state: string }>("notification/read", { id })).state;
+
+/** For tests that need a thread of their own, and no more. */
+let server: Server;
+let end: () => Promise<void>;
+beforeAll(async () => {
+  ({ server, end } = await sharedServer());
+});
+afterAll(async () => {
+  await stopSound(server);
+  await end();
+});
 
 describe("an agent in any language", () => {
   test("starts a thread, collects, renews and settles, with a token of its own", async () => {
@@ -123,11 +135,11 @@ describe("an agent in any language", () => {
   });
 
   test("one at a time holds a thread; two collectors at once never get the same (I1)", async () => {
-    const server = await Server.start();
-    for (let item = 0; item < 12; item += 1) await tell(server, "t1", `item ${item}`);
+    const thread_id = newThread();
+    for (let item = 0; item < 12; item += 1) await tell(server, thread_id, `item ${item}`);
     const tries = Array.from({ length: 8 }, (_, n) =>
       server.rpc<Collected>("agent/collect", {
-        thread_id: "t1",
+        thread_id,
         point: "turn_start",
         owner: n % 2 === 0 ? "even" : "odd",
         limit: 2,
@@ -140,11 +152,9 @@ describe("an agent in any language", () => {
     const got = replies.flatMap(({ result }) => result?.carrier?.notifications.map(({ id }) => id) ?? []);
     expect(new Set(got).size).toBe(8);
     expect(got).toHaveLength(8);
-    await stopSound(server);
   });
 
   test("of another's carrier and thread nobody learns that they are there (I18)", async () => {
-    const server = await Server.start();
     await server.call("thread/start", { user_id: "ada", thread_id: "ada's" });
     await server.call("notification/notify", { content: "for ada", user_id: "ada", thread_id: "ada's" });
     const carrier = await collected(server, "ada's");
@@ -162,7 +172,6 @@ describe("an agent in any language", () => {
       ).replaceAll(thread_id, "THREAD");
     expect(await inThread("ada's")).toBe(await inThread("nobody"));
     expect(await server.call<Ended>("agent/settle", { carrier_id: carrier.id })).toMatchObject({ state: "sent" });
-    await stopSound(server);
   });
 
   test("closing the thread ends its carriers", async () => {
@@ -225,17 +234,16 @@ describe("when things go wrong", () => {
   });
 
   test("an agent that fails thrice: its items go to the user, in real time", async () => {
-    const server = await Server.start();
-    const id = await tell(server, "t1", "x", { handler: "agent" });
+    const thread_id = newThread();
+    const id = await tell(server, thread_id, "x", { handler: "agent" });
     for (const state of ["PENDING", "PENDING", "ESCALATED"]) {
-      const carrier = await collected(server, "t1", { wait_ms: 20_000 });
+      const carrier = await collected(server, thread_id, { wait_ms: 20_000 });
       const failed = await server.call<Ended>("agent/fail", { carrier_id: carrier.id, reason: "no\nanswer" });
       expect(failed).toMatchObject({ carrier_id: carrier.id, state: "void", notifications: [{ id, state }] });
       expect(await server.rpc("agent/settle", { carrier_id: carrier.id })).toMatchObject({
         error: { code: CONFLICT, data: { reason: "stale_lease", id: carrier.id } },
       });
     }
-    await stopSound(server);
   });
 });
 
@@ -265,37 +273,35 @@ describe("waiting", () => {
     Promise.all(Array.from({ length: count }, (_, n) => start(server, `other ${n}`)));
 
   test("a call is answered by the first thing that comes, over HTTP and WebSocket", async () => {
-    const server = await Server.start();
-    await start(server, "t1");
-    await start(server, "t2");
+    const [first, second] = [newThread(), newThread()];
+    await start(server, first);
+    await start(server, second);
     const client = await server.connect();
-    const http = waitingCall(server, "t1").answer;
-    const socket = client.rpc<Collected>("agent/collect", { thread_id: "t2", point: "after_tool", wait_ms: 60_000 });
-    const [one, two] = [await tell(server, "t1", "one"), await tell(server, "t2", "two")];
+    const http = waitingCall(server, first).answer;
+    const socket = client.rpc<Collected>("agent/collect", { thread_id: second, point: "after_tool", wait_ms: 60_000 });
+    const [one, two] = [await tell(server, first, "one"), await tell(server, second, "two")];
     expect((await http).result?.carrier?.notifications).toMatchObject([{ id: one, content: "one" }]);
     expect((await socket).result?.carrier?.notifications).toMatchObject([{ id: two, content: "two" }]);
-    await stopSound(server);
   });
 
   test("a batch is not cut short: it comes when its window ends, once", async () => {
-    const server = await Server.start();
-    await start(server, "t1");
+    const thread_id = newThread();
+    await start(server, thread_id);
     const client = await server.connect();
-    const waiting = client.rpc<Collected>("agent/collect", { thread_id: "t1", point: "turn_start", wait_ms: 60_000 });
+    const waiting = client.rpc<Collected>("agent/collect", { thread_id, point: "turn_start", wait_ms: 60_000 });
     // The server has seen it: it has answered what came after it.
     await client.rpc("runtime/status");
     const failure = (tool_name: string) => ({
       type: "tool.call.failure",
       source: "tools",
       severity: "error",
-      thread_id: "t1",
+      thread_id,
       payload: { tool_name, error_message: "timed out" },
     });
     for (const tool of ["one", "two", "three"]) await server.post("/v1/events", failure(tool));
     const { carrier } = (await waiting).result ?? {};
     expect(carrier?.notifications).toMatchObject([{ count: 3, subscriber_id: "tool_failure" }]);
     expect(carrier?.more).toBe(0);
-    await stopSound(server);
   });
 
   test("a client of the WebSocket that goes away takes nothing with it", async () => {

@@ -128,7 +128,7 @@ describe("by the command line", () => {
   }
 
   test("on a folder and through a server alike: list, disable, enable", async () => {
-    for (const served of [false, true]) {
+    const story = async (served: boolean) => {
       const data = await temporaryFolder();
       const server = served ? await Server.start({ data }) : undefined;
       const off = await lines(data, "disable", "cli_event");
@@ -146,7 +146,8 @@ describe("by the command line", () => {
       expect((await lines(data, "enable", "cli_event")).stdout).toBe("cli_event was not switched off for local.\n");
       expect((await run(["emit", "cli.a.b", "--data", data])).stdout).toMatch(/cli_event queued: DISPATCHED/);
       if (server !== undefined) expect(await server.stop()).toBe(0);
-    }
+    };
+    await Promise.all([story(false), story(true)]);
   });
 
   test("for another user, and with a reason where it is refused", async () => {
