@@ -54,7 +54,7 @@ export type {
   Turns,
   TurnView,
 } from "./runtime/conversation.js";
-export type { ThreadItem } from "./runtime/items.js";
+export type { ThreadItem } from "./runtime/thread_items.js";
 export type { AgentLimits } from "./runtime/limits.js";
 export type { Progress } from "./runtime/setting.js";
 export type { Impact, Tool, ToolContext } from "./runtime/tools.js";

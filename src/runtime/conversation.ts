@@ -12,7 +12,7 @@ import { isoTime } from "../domain/time.js";
 import type { Turn, TurnState } from "../domain/turn.js";
 import type { Store } from "../store/contract.js";
 import type { HostedAgent } from "./agent.js";
-import { ItemReader, type ThreadItem } from "./items.js";
+import { ItemReader, type ThreadItem } from "./thread_items.js";
 import { conversationStream } from "./stream.js";
 
 export interface ThreadView {

@@ -1,183 +1,34 @@
-/** A conversation as people see it: messages, tool calls, what the system showed, and what the agent was told. */
-import type { Item } from "../domain/conversation.js";
-import type { NotificationId, ThreadId, TurnId } from "../domain/ids.js";
-import type { JournalEntry } from "../domain/journal.js";
-import type { JsonObject } from "../domain/json.js";
-import type { NotificationView } from "../domain/notification.js";
-import { isoTime } from "../domain/time.js";
-import { viewOf } from "../domain/view.js";
-import type { Shown } from "../store/contract.js";
+/** What a turn writes into its conversation. */
+import type { ChatRequest, ChatResponse, Item, Steer } from "../domain/conversation.js";
+import type { Answer, AskedCall } from "./call.js";
 
-/** Unique in its journal, and in the order of the conversation. */
-type ItemId = string;
-
-interface ItemFields {
-  item_id: ItemId;
-  thread_id: ThreadId;
-  turn_id: TurnId | null;
-  seq: number;
-  timestamp: string;
-  /** Of a turn that the user does not see. */
-  internal?: true;
+/** Words that were for a turn which has not taken them up yet. */
+export function steerRequest({ content, steer }: Steer): ChatRequest {
+  return { type: "chat_request", content, source: "user", steer };
 }
 
-export type ThreadItem = ItemFields &
-  (
-    | {
-        type: "message";
-        /** `system`: the sentence with which the system opened a turn, or went on with one. */
-        role: "user" | "assistant" | "system";
-        status: "completed" | "interrupted";
-        content: { text: string };
-      }
-    /** Words for the running turn, which has not taken them up. */
-    | { type: "steer"; role: "user"; status: "pending"; content: { text: string } }
-    | {
-        type: "tool_call";
-        status: "pending" | "completed" | "failed";
-        content: { call_id: string; name: string; input: JsonObject; output: string | null };
-      }
-    /** The system showed the user a notification in the conversation. */
-    | { type: "notice"; role: "system"; status: NotificationView["state"]; content: { notification: NotificationView } }
-    /** What the agent was told. Nobody is shown it who does not ask; it counts for nothing. */
-    | {
-        type: "observation";
-        role: "system";
-        status: "open" | "sent" | "void";
-        content: {
-          text: string;
-          source: string;
-          notification_id: NotificationId;
-          revision: number;
-          carrier_id: string;
-        };
-      }
-  );
+export function systemRequest(content: string): ChatRequest {
+  return { type: "chat_request", content, source: "system" };
+}
 
-/** Reads entries one after the other, and keeps in mind what later ones change. */
-export class ItemReader {
-  readonly #items: ThreadItem[] = [];
-  readonly #calls = new Map<string, Extract<ThreadItem, { type: "tool_call" }>>();
-  readonly #steers = new Map<string, ThreadItem>();
-  readonly #observed = new Map<string, Extract<ThreadItem, { type: "observation" }>[]>();
-  readonly #internal = new Set<TurnId>();
+export function responseOf({ text, original, usage }: Answer & { how: "whole" }): ChatResponse {
+  return {
+    type: "chat_response",
+    content: text,
+    ...(original === null ? {} : { original }),
+    ...(usage === null ? {} : { usage }),
+  };
+}
 
-  read(entry: JournalEntry): void {
-    if (entry.type !== "turn" && entry.type !== "carrier") return;
-    const { turn_id } = entry;
-    if (entry.type === "turn" && entry.internal) this.#internal.add(entry.turn_id);
-    for (const [index, item] of entry.items.entries()) this.#add(entry, item, index, turn_id);
-    if (entry.type === "carrier") this.#observe(entry);
-  }
+/** What was said before it was cut off; nothing if nothing was. */
+export function partial(text: string): ChatResponse[] {
+  return text.trim() === "" ? [] : [{ type: "chat_response", content: text, truncated: true }];
+}
 
-  show({ seq, stored }: Shown): void {
-    const view = viewOf(stored);
-    const { notification, delivery } = stored;
-    this.#items.push({
-      item_id: `${seq}.${notification.id}`,
-      thread_id: delivery.thread_id ?? ("" as ThreadId),
-      turn_id: null,
-      seq,
-      timestamp: isoTime(notification.created_at),
-      type: "notice",
-      role: "system",
-      status: view.state,
-      content: { notification: view },
-    });
-  }
+export function requestOf({ id, name, input, malformed }: AskedCall): Item {
+  return { type: "tool_call_request", id, name, input, ...(malformed === undefined ? {} : { malformed }) };
+}
 
-  /** In the order of the conversation. */
-  items({ observe, internal }: { observe: boolean; internal: boolean }): ThreadItem[] {
-    return this.#items
-      .filter((item) => (observe || item.type !== "observation") && (internal || item.internal !== true))
-      .toSorted((one, other) => one.seq - other.seq);
-  }
-
-  #add(entry: JournalEntry, item: Item, index: number, turn_id: TurnId | null): void {
-    const fields = this.#fields(entry, index, turn_id);
-    switch (item.type) {
-      case "chat_request": {
-        if (item.steer !== undefined) this.#drop(this.#steers.get(`${turn_id} ${item.steer}`));
-        const role = item.source === "user" ? "user" : "system";
-        this.#items.push({ ...fields, type: "message", role, status: "completed", content: { text: item.content } });
-        return;
-      }
-      case "chat_response":
-        if (item.content.trim() === "") return;
-        this.#items.push({
-          ...fields,
-          type: "message",
-          role: "assistant",
-          status: item.truncated === true ? "interrupted" : "completed",
-          content: { text: item.content },
-        });
-        return;
-      case "told_user": {
-        // Said to the user, whatever turn it was said from.
-        const { internal: _, ...seen } = fields;
-        const content = { text: item.content };
-        this.#items.push({ ...seen, type: "message", role: "assistant", status: "completed", content });
-        return;
-      }
-      case "steer": {
-        const content = { text: item.content };
-        const steer: ThreadItem = { ...fields, type: "steer", role: "user", status: "pending", content };
-        this.#steers.set(`${turn_id} ${item.steer}`, steer);
-        this.#items.push(steer);
-        return;
-      }
-      case "tool_call_request": {
-        const content = { call_id: item.id, name: item.name, input: item.input, output: null };
-        const call: Extract<ThreadItem, { type: "tool_call" }> = {
-          ...fields,
-          type: "tool_call",
-          status: "pending",
-          content,
-        };
-        this.#calls.set(`${turn_id} ${item.id}`, call);
-        this.#items.push(call);
-        return;
-      }
-      case "tool_call_response": {
-        const call = this.#calls.get(`${turn_id} ${item.id}`);
-        if (call === undefined) return;
-        call.status = item.is_error ? "failed" : "completed";
-        call.content = { ...call.content, output: item.output };
-        return;
-      }
-    }
-  }
-
-  #observe(entry: Extract<JournalEntry, { type: "carrier" }>): void {
-    const { carrier_id, state, embedded, turn_id } = entry;
-    for (const item of this.#observed.get(carrier_id) ?? []) item.status = state;
-    if (embedded.length === 0) return;
-    const observed = embedded.map(({ id, revision, kind, content }) => ({
-      ...this.#fields(entry, 0, turn_id),
-      item_id: `${entry.seq}.told.${id}`,
-      type: "observation" as const,
-      role: "system" as const,
-      status: state,
-      content: { text: content, source: kind, notification_id: id, revision, carrier_id },
-    }));
-    this.#observed.set(carrier_id, observed);
-    this.#items.push(...observed);
-  }
-
-  #fields(entry: JournalEntry, index: number, turn_id: TurnId | null): ItemFields {
-    const { seq, at, thread_id } = entry;
-    const internal = turn_id !== null && this.#internal.has(turn_id);
-    return {
-      item_id: `${seq}.${index}`,
-      thread_id: thread_id ?? ("" as ThreadId),
-      turn_id,
-      seq,
-      timestamp: isoTime(at),
-      ...(internal ? { internal: true as const } : {}),
-    };
-  }
-
-  #drop(item: ThreadItem | undefined): void {
-    if (item !== undefined) this.#items.splice(this.#items.indexOf(item), 1);
-  }
+export function notRun({ id, name }: AskedCall): Item {
+  return { type: "tool_call_response", id, name, output: "interrupted before it was begun", is_error: true };
 }

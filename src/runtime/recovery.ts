@@ -7,8 +7,8 @@ import { HOST } from "../domain/principal.js";
 import type { Turn } from "../domain/turn.js";
 import { numberInId } from "../platform/ids.js";
 import type { Store } from "../store/contract.js";
+import { steerRequest } from "./items.js";
 import { INTERRUPTED } from "./tools.js";
-import { steerRequest } from "./turn.js";
 
 const PAGE = 500;
 const NOTE = "its host was gone before it was over";

@@ -1,47 +1,17 @@
 /** One thread's agent: its turns, one at a time, and how one gives way to another. */
 import type { Item } from "../domain/conversation.js";
-import { ConflictError, isMiss, TidingsError } from "../domain/errors.js";
-import type { CarrierId, ThreadId, TurnId, UserId } from "../domain/ids.js";
-import type { Point } from "../domain/points.js";
+import { ConflictError, TidingsError } from "../domain/errors.js";
+import type { ThreadId, TurnId, UserId } from "../domain/ids.js";
 import { HOST, type Principal } from "../domain/principal.js";
-import type { ChatSource, Turn } from "../domain/turn.js";
+import type { Turn } from "../domain/turn.js";
 import { later } from "../platform/timers.js";
-import type { BeginTurn, BegunTurn, EndTurn } from "../store/contract.js";
 import { deferred } from "./deferred.js";
-import { turnEnded } from "./events.js";
-import { History } from "./history.js";
-import { Holdings } from "./holdings.js";
-import { CANDIDATES, OWNER, type Setting } from "./setting.js";
-import { Storm } from "./storm.js";
-import { type Activity, type RunEnd, steerRequest, TurnRun } from "./turn.js";
-import { forcingWords, openingWords } from "./words.js";
-
-/** What the user gets for cutting a turn short. */
-interface CutAnswer {
-  readonly successor: Turn | null;
-  readonly unconsumed: string[];
-}
-
-interface Reply {
-  /** What is said next; the system words its own. */
-  readonly content: string;
-  resolve(answer: CutAnswer): void;
-  reject(error: unknown): void;
-}
-
-interface Closing {
-  readonly why: "closing" | "host_closed";
-}
-
-type ThreadCut =
-  | { readonly why: "critical" }
-  | Closing
-  | ({ readonly why: "preempt" | "reply" | "stop" } & Reply);
-
-type Run = TurnRun<ThreadCut>;
-
-/** How a turn begins that is not the system's own. */
-type Opening = Pick<BeginTurn, "turn_id" | "content" | "point"> & { readonly source: ChatSource };
+import { steerRequest } from "./items.js";
+import { type Closing, type CutAnswer, Openings, type Reply, type Run, type ThreadCut } from "./openings.js";
+import type { Setting } from "./setting.js";
+import type { Storm } from "./storm.js";
+import type { Activity, RunEnd } from "./turn.js";
+import { forcingWords } from "./words.js";
 
 /** What a wake has come to. `refused`: not now; somebody else holds the thread, or there was nothing to tell. */
 export type Woken = "begun" | "busy" | "refused";
@@ -49,13 +19,14 @@ export type Woken = "begun" | "busy" | "refused";
 const HELD_RETRY_MS = 1_000;
 const CLOSED = "the host was closed";
 
+type CutEnd = RunEnd<ThreadCut> & { how: "cut" };
+
 export class ThreadRunner {
   readonly thread_id: ThreadId;
   readonly user_id: UserId;
-  readonly storm = new Storm();
   readonly #setting: Setting;
+  readonly #openings: Openings;
   #run: Run | null = null;
-  #history: History | null = null;
   #last: Promise<unknown> = Promise.resolve();
   #following: Promise<void> = Promise.resolve();
   #deciding = 0;
@@ -68,10 +39,15 @@ export class ThreadRunner {
     this.#setting = setting;
     this.thread_id = thread_id;
     this.user_id = user_id;
+    this.#openings = new Openings(setting, thread_id);
   }
 
   get activity(): Activity | "idle" {
     return this.#run?.activity ?? "idle";
+  }
+
+  get storm(): Storm {
+    return this.#openings.storm;
   }
 
   /** Nothing runs, and nothing is being decided. */
@@ -104,7 +80,7 @@ export class ThreadRunner {
   }
 
   /** Null: it is not what runs here, or it is ending by itself. */
-  async interrupt(turn_id: TurnId, content: string | null): Promise<{ readonly answer: Promise<CutAnswer> } | null> {
+  interrupt(turn_id: TurnId, content: string | null): Promise<{ readonly answer: Promise<CutAnswer> } | null> {
     return this.#alone(async () => {
       const run = this.#run;
       if (run?.turn.id !== turn_id) return null;
@@ -117,7 +93,6 @@ export class ThreadRunner {
   /** Something critical is there. */
   force(): Promise<Woken> {
     return this.#alone(async () => {
-      if (this.#closed !== null) return "refused";
       const run = this.#run;
       if (run === null) return this.#wake(true);
       return run.activity === "calling" && run.cut({ why: "critical" }) ? "begun" : "busy";
@@ -126,16 +101,13 @@ export class ThreadRunner {
 
   /** Something waits for an idle agent. */
   wake(): Promise<Woken> {
-    return this.#alone(async () => {
-      if (this.#closed !== null) return "refused";
-      return this.#run === null ? this.#wake(false) : "busy";
-    });
+    return this.#alone(async () => (this.#run === null ? this.#wake(false) : "busy"));
   }
 
   /** Begins what is queued, if it can. */
   next(): Promise<void> {
     return this.#alone(async () => {
-      if (this.#run === null && this.#closed === null) this.#drive(await this.#beginQueued());
+      if (this.#run === null) this.#drive(await this.#beginQueued());
     });
   }
 
@@ -151,7 +123,6 @@ export class ThreadRunner {
   async #close(cut: Closing): Promise<void> {
     this.#closed = cut;
     this.#stopRetry();
-    // One that begins meanwhile is cut short too.
     await this.#alone(async () => this.#run?.cut(cut));
     await this.#following;
   }
@@ -175,9 +146,9 @@ export class ThreadRunner {
       const thread = await store.thread(principal, this.thread_id);
       const live = await store.liveTurns(principal, this.thread_id);
       if (thread.paused_at !== null || live.length > 0) return { turn: await this.#queue(principal, content) };
-      const begun = await this.#begin({ turn_id: null, source: "user", content, point: "turn_start" });
+      const begun = await this.#openings.begin({ turn_id: null, source: "user", content, point: "turn_start" });
       this.#drive(begun);
-      return { turn: begun.turn };
+      return { turn: begun?.turn ?? (await this.#queue(principal, content)) };
     }
     if (run.turn.internal) {
       const { promise, ...settle } = deferred<CutAnswer>();
@@ -201,83 +172,40 @@ export class ThreadRunner {
   }
 
   async #wake(forced: boolean): Promise<Woken> {
-    const { counters, store } = this.#setting;
-    const request: Opening = {
-      turn_id: null,
-      source: "system",
-      content: (told) => openingWords(told, forced),
-      point: forced ? "immediate" : "turn_start",
-    };
+    if (this.#closed !== null) return "refused";
     try {
-      this.#history ??= await History.load(store, HOST, this.thread_id);
-      const begun = await this.#ask(request, null);
-      if (begun === null) return "refused";
-      if (forced) {
-        counters.forced_turns += 1;
-        this.storm.forced(store.now());
-      } else counters.wakes += 1;
-      this.#drive(this.#runOf(begun, request.point, new Holdings(), []));
-      return "begun";
+      const run = await this.#openings.wake(forced);
+      this.#drive(run);
+      return run === null ? "refused" : "begun";
     } catch (error) {
       if (error instanceof ConflictError) return "refused";
       throw error;
     }
   }
 
-  async #begin(opening: Opening): Promise<Run> {
-    this.#history ??= await History.load(this.#setting.store, HOST, this.thread_id);
-    const begun = await this.#ask(opening, null);
-    if (begun === null) throw new ConflictError("turn_not_active", "there was nothing to begin a turn with");
-    this.storm.reset();
-    return this.#runOf(begun, opening.point, new Holdings(), []);
-  }
-
-  #ask(opening: Opening, succeeds: BeginTurn["succeeds"]): Promise<BegunTurn | null> {
-    const { store, compose, lease_ms } = this.#setting;
-    const { thread_id } = this;
-    return store.beginTurn(HOST, {
-      ...opening,
-      thread_id,
-      limit: CANDIDATES,
-      compose,
-      owner: OWNER,
-      lease_ms,
-      succeeds,
-    });
-  }
-
-  #runOf(begun: BegunTurn, point: Point, holdings: Holdings, unsent: readonly CarrierId[]): Run {
-    const history = this.#history ?? new History();
-    const { storm } = this;
-    const { store } = this.#setting;
-    const called = () => (begun.turn.source === "system" ? storm.called(store.now()) : undefined);
-    return new TurnRun<ThreadCut>(this.#setting, begun, { history, holdings, unsent, point, called });
-  }
-
   /** Goes on with a turn and all that come of it, until there is none. */
   #drive(first: Run | null): void {
     this.#run = first;
-    if (first === null) return;
-    this.#following = this.#follow(first);
+    if (first !== null) this.#following = this.#follow(first);
   }
 
   async #follow(first: Run): Promise<void> {
-    let run: Run | null = first;
     let current = first;
     try {
-      while (run !== null) {
-        current = run;
+      for (;;) {
         if (this.#closed !== null) current.cut(this.#closed);
         const end = await current.run();
-        run = await this.#alone(async () => {
+        const next = await this.#alone(async () => {
           this.#run = await this.#after(current, end);
           return this.#run;
         });
+        if (next === null) break;
+        current = next;
       }
     } catch (error) {
-      // The store is over, or we have broken a promise: the journal says what was done, and whoever opens it next goes on.
+      // The store is over, or a promise of ours is broken: the journal says what was done, and the next host goes on from there.
       this.#run = null;
-      this.#history = null;
+      this.#openings.forget();
       const { pendingCut } = current;
       if (pendingCut !== null && "reject" in pendingCut) pendingCut.reject(error);
       this.#setting.broke(error);
@@ -292,8 +220,8 @@ export class ThreadRunner {
         this.#setting.ended(end.turn);
         return this.#beginQueued();
       case "lost": {
-        // Somebody else has ended it; what was said in it then is in the journal.
-        this.#history = null;
+        // Somebody else has ended it, and what is written of it is theirs.
+        this.#openings.forget();
         const turn = await this.#setting.store.turn(HOST, run.turn.id);
         if (turn !== undefined) this.#setting.ended(turn);
         await this.#answerLost(run.pendingCut);
@@ -311,117 +239,72 @@ export class ThreadRunner {
     cut.resolve({ successor, unconsumed: [] });
   }
 
-  async #afterCut(run: Run, end: RunEnd<ThreadCut> & { how: "cut" }): Promise<Run | null> {
+  async #afterCut(run: Run, end: CutEnd): Promise<Run | null> {
     const { cut, steers } = end;
     const kept: readonly Item[] = [...end.items, ...steers.map(steerRequest)];
-    const unconsumed = steers.map(({ content }) => content);
     switch (cut.why) {
       case "critical": {
-        const forced = this.#succeed(run, kept, `something critical came`, {
+        const forced = await this.#openings.succeed(run, kept, "something critical came", {
           turn_id: null,
           source: "system",
-          content: forcingWords(end.answering && run.turn.source === "user"),
+          content: forcingWords(end.answering),
           point: "immediate",
         });
-        return (
-          (await forced) ?? this.#stop(run, "failed", kept, "it was cut off by something critical, and could not go on")
-        );
+        if (forced !== null) return forced;
+        await this.#openings.stop(run, "failed", kept, "cut off by something critical, and nothing could follow");
+        return this.#beginQueued();
       }
       case "closing":
-        return this.#stop(run, "stopped", kept, "its thread was closed");
+        await this.#openings.stop(run, "stopped", kept, "its thread was closed");
+        return null;
       case "host_closed":
-        return this.#stop(run, "failed", kept, CLOSED);
-      case "stop": {
-        const next = await this.#stop(run, "stopped", end.items, "stopped by the user");
-        cut.resolve({ successor: null, unconsumed });
-        return next;
-      }
+        await this.#openings.stop(run, "failed", kept, CLOSED);
+        return null;
+      case "stop":
+        await this.#openings.stop(run, "stopped", end.items, "stopped by the user");
+        cut.resolve({ successor: null, unconsumed: steers.map(({ content }) => content) });
+        return this.#beginQueued();
       case "reply":
       case "preempt":
-        return this.#answer(run, end, cut, unconsumed);
+        return this.#answer(run, end, cut);
     }
   }
 
-  /** The user's words go on where the turn was cut off. */
-  async #answer(run: Run, end: RunEnd<ThreadCut> & { how: "cut" }, cut: ThreadCut & Reply, unconsumed: string[]) {
+  /** The user's words go on where the turn was cut off; where they cannot now, they wait. */
+  async #answer(run: Run, end: CutEnd, cut: ThreadCut & Reply): Promise<Run | null> {
+    const unconsumed = end.steers.map(({ content }) => content);
     const point = cut.why === "reply" ? "user_message" : "turn_start";
-    const opening: Opening = { turn_id: null, source: "user", content: cut.content, point };
+    const opening = { turn_id: null, source: "user", content: cut.content, point } as const;
+    const successor = await this.#openings.succeed(run, end.items, "the user spoke", opening);
+    if (successor === null) await this.#openings.stop(run, "stopped", end.items, "stopped by the user");
+    cut.resolve({ successor: successor?.turn ?? (await this.#queue(HOST, cut.content)), unconsumed });
+    return successor ?? this.#beginQueued();
+  }
+
+  /** The oldest that waits for its thread. */
+  async #beginQueued(): Promise<Run | null> {
+    if (this.#closed !== null) return null;
+    const live = await this.#setting.store.liveTurns(HOST, this.thread_id);
+    const turn = live.find(({ state }) => state === "queued");
+    if (turn === undefined) return null;
+    const { id, content } = turn;
     try {
-      const successor = await this.#succeed(run, end.items, "the user spoke", opening);
-      if (successor !== null) {
-        cut.resolve({ successor: successor.turn, unconsumed });
-        return successor;
-      }
-      // It cannot go on now: the words wait.
-      const next = await this.#stop(run, "stopped", end.items, "stopped by the user");
-      cut.resolve({ successor: await this.#queue(HOST, cut.content), unconsumed });
-      return next;
+      return await this.#openings.begin({ turn_id: id, source: "user", content, point: "turn_start" });
     } catch (error) {
-      cut.reject(error);
-      throw error;
+      if (!(error instanceof ConflictError)) throw error;
+      // What is paused is begun when it is resumed.
+      if (error.reason === "thread_held") this.#tryAgain();
+      return null;
     }
   }
 
-  /** Null: the thread takes no turn now. */
-  async #succeed(run: Run, items: readonly Item[], note: string, opening: Opening): Promise<Run | null> {
-    const { counters, store, emit } = this.#setting;
-    let begun: BegunTurn | null;
-    try {
-      const asking = this.#ask(opening, { turn_id: run.turn.id, items, note });
-      void emit(turnEnded(run.turn, "interrupted", note)).catch(() => undefined);
-      begun = await asking;
-    } catch (error) {
-      if (error instanceof ConflictError) return null;
-      throw error;
-    }
-    if (begun === null) return null;
-    if (opening.source === "user") this.storm.reset();
-    else {
-      counters.forced_turns += 1;
-      this.storm.forced(store.now());
-    }
-    this.#history?.append(items, null);
-    const before = await store.turn(HOST, run.turn.id);
-    if (before !== undefined) this.#setting.ended(before);
-    return this.#runOf(begun, opening.point, run.holdings, run.unsent);
-  }
-
-  async #stop(run: Run, state: EndTurn["state"], items: readonly Item[], note: string): Promise<Run | null> {
-    const { store, emit } = this.#setting;
-    const ending = store.endTurn(HOST, { turn_id: run.turn.id, state, items, note });
-    void emit(turnEnded(run.turn, state, note)).catch(() => undefined);
-    const answer = await ending;
-    // In what state its last carriers are is the journal's to say.
-    this.#history = null;
-    const turn = isMiss(answer) ? await store.turn(HOST, run.turn.id) : answer;
-    if (turn !== undefined) this.#setting.ended(turn);
-    return this.#beginQueued();
-  }
-
+  /** Somebody else's agent is at work in the thread. */
   #tryAgain(): void {
     this.#retries = true;
     this.#stopRetry = later(HELD_RETRY_MS, () => {
       this.#retries = false;
       void this.next().catch(() => undefined);
     });
-  }
-
-  /** The oldest that waits for its thread. */
-  async #beginQueued(): Promise<Run | null> {
-    if (this.#closed !== null) return null;
-    const [turn] = (await this.#setting.store.liveTurns(HOST, this.thread_id)).filter(
-      ({ state }) => state === "queued",
-    );
-    if (turn === undefined) return null;
-    const { id, content } = turn;
-    try {
-      return await this.#begin({ turn_id: id, source: "user", content, point: "turn_start" });
-    } catch (error) {
-      if (!(error instanceof ConflictError)) throw error;
-      // Somebody else's agent is at work; what is paused is begun when it is resumed.
-      if (error.reason === "thread_held") this.#tryAgain();
-      return null;
-    }
   }
 }
 

@@ -9,16 +9,17 @@ import type { Emit } from "./events.js";
 import type { AgentLimits } from "./limits.js";
 import type { Impact, ToolSet } from "./tools.js";
 
+export type Shown =
+  | { readonly type: "text"; readonly delta: string }
+  | { readonly type: "call"; readonly id: string; readonly name: string; readonly input: JsonObject };
+
 /** What a user can watch while it happens. It may be dropped: all that counts is in the journal. */
-export type Progress = {
+export type Progress = Shown & {
   readonly thread_id: ThreadId;
   readonly turn_id: TurnId;
   readonly user_id: UserId;
   readonly internal: boolean;
-} & (
-  | { readonly type: "text"; readonly delta: string }
-  | { readonly type: "call"; readonly id: string; readonly name: string; readonly input: JsonObject }
-);
+};
 
 export interface Setting {
   readonly store: Store;
