@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-export const SECTIONS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m"];
+export const SECTIONS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"];
 
 const HELP = `npm run bench -- [options]
 
@@ -18,6 +18,7 @@ const HELP = `npm run bench -- [options]
                    k  match, dedup, batch and render beside the journal write, and beside plainjob's add
                    l  a burst of 100,000 events beside a source of one a second: its delay, memory, the account
                    m  tokens of the built-in batches beside the same data as JSON
+                   n  collect in a small journal and in one of 1,000,000 entries; commits of a model call
   --runs N       Runs, each with every contender once (default 5); the median counts.
   --quick        Small counts and one run: shows that it works, says nothing about speed.
   --json FILE    Also write every number to FILE.
@@ -54,6 +55,12 @@ const SIZES = {
     plainjobAdd: { warmup: 3_000, events: 20_000 },
     plainjobAddFlushed: { warmup: 200, events: 3_000 },
     burst: { events: 100_000 },
+    agent: {
+      small: { entries: 1_000, said: 30 },
+      large: { entries: 1_000_000, said: 10_000 },
+      collects: 500,
+      turns: 200,
+    },
   },
   quick: {
     warmup: 640,
@@ -78,6 +85,7 @@ const SIZES = {
     plainjobAdd: { warmup: 300, events: 1_500 },
     plainjobAddFlushed: { warmup: 20, events: 200 },
     burst: { events: 20_000 },
+    agent: { small: { entries: 1_000, said: 30 }, large: { entries: 20_000, said: 600 }, collects: 100, turns: 20 },
   },
 };
 

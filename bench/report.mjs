@@ -1,5 +1,6 @@
 /** From what was measured to the tables that are printed and kept in docs/BENCHMARKS.md. */
 import { readFileSync, writeFileSync } from "node:fs";
+import { agentRatios, agentRows } from "./agent_report.mjs";
 import { pipelineRatios, pipelineRows } from "./pipeline_report.mjs";
 import { mebibytes, micros, millis, pairedRatio, perSecond, range } from "./rows.mjs";
 import { serverRatios, serverRows } from "./server_report.mjs";
@@ -71,7 +72,7 @@ function measuredRows(results) {
       `before: ${memory("unopened")}, after ${sizes.memoryEmits} emits: ${memory("afterEmits")}, after 100 lists: ${memory("afterLists")}`,
     ]);
   }
-  return [...rows, ...serverRows(results), ...pipelineRows(results)];
+  return [...rows, ...serverRows(results), ...pipelineRows(results), ...agentRows(results)];
 }
 
 function ratioRows(results) {
@@ -122,6 +123,7 @@ function ratioRows(results) {
   }
   serverRatios(results, add);
   pipelineRatios(results, add);
+  agentRatios(results, add);
   return rows;
 }
 
@@ -150,6 +152,7 @@ const GROUPS = [
     results: ["throughput", "history", "comparison", "opening", "http", "latency", "fanOut", "boot"],
   },
   { sections: "j to m", results: ["matching", "pipeline", "burst", "tokens"] },
+  { sections: "n", results: ["agent"] },
 ];
 
 export function writeDocs(results) {

@@ -1,5 +1,6 @@
 /** `npm run bench`: measures Tidings against the machine and its peers. See docs/BENCHMARKS.md. */
 import { writeFileSync } from "node:fs";
+import { agentCost } from "./agent_sections.mjs";
 import { machineFacts } from "./machine.mjs";
 import { readOptions } from "./options.mjs";
 import { installPeers } from "./peers.mjs";
@@ -37,6 +38,7 @@ async function measure(options) {
     if (sections.has("k")) results.pipeline = await pipelineCost(workspace, options, say);
     if (sections.has("l")) results.burst = await burstAndQuiet(workspace, options, say);
     if (sections.has("m")) results.tokens = await tokenCounts(workspace, say);
+    if (sections.has("n")) results.agent = await agentCost(workspace, options, say);
     return results;
   } finally {
     await workspace.close();

@@ -35,6 +35,9 @@ const MODULES = {
   quietSource: "./burst.mjs",
   accountFor: "./burst.mjs",
   tokens: "./tokens.mjs",
+  buildConversation: "./agent.mjs",
+  collectCost: "./agent.mjs",
+  modelCalls: "./agent.mjs",
 };
 
 process.once("message", async ({ contender, options }) => {
