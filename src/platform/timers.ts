@@ -1,4 +1,4 @@
-/** Timers. They never keep the process alive by themselves. */
+/** Timers. Unless they say so, they do not keep the process alive by themselves. */
 
 /** Runs `task` every `periodMs`, each time after the one before has ended. Returns the function that stops it. */
 export function every(periodMs: number, task: () => Promise<void>): () => void {
@@ -42,9 +42,9 @@ export function defer(task: () => void): void {
   setImmediate(task);
 }
 
-/** Runs `task` once after `delayMs`, unless the function that is returned is called before. */
-export function later(delayMs: number, task: () => void): () => void {
+/** Runs `task` once after `delayMs`, unless the function that is returned is called before. `owed`: the process waits for it. */
+export function later(delayMs: number, task: () => void, owed = false): () => void {
   const timer = setTimeout(task, delayMs);
-  timer.unref();
+  if (!owed) timer.unref();
   return () => clearTimeout(timer);
 }

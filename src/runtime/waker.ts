@@ -9,8 +9,8 @@ import { tellTheUser } from "./tell.js";
 import { decide } from "./wake.js";
 
 /** A thread that could not be woken is tried again after so long, then twice as long. */
-const REST_MS = 1_000;
-const REST_MS_MAX = 30_000;
+const REST_MS = 500;
+const REST_MS_MAX = 5_000;
 const THREADS_LOOKED_AT = 50;
 
 interface Rest {
@@ -145,10 +145,12 @@ export class Waker {
     const timer = this.#timers.get(user_id);
     if (timer !== undefined && timer.at <= at) return;
     timer?.stop();
-    const stop = later(Math.max(1, at - this.#store.now()), () => {
+    const look = () => {
       this.#timers.delete(user_id);
       this.look(user_id);
-    });
+    };
+    // An agent is about to be woken: a program that has nothing else to do waits for it.
+    const stop = later(Math.max(1, at - this.#store.now()), look, true);
     this.#timers.set(user_id, { at, stop });
   }
 

@@ -276,7 +276,7 @@ export function turnContract(name: string, harness: () => Promise<StoreHarness>)
       });
     });
 
-    describe("the end", () => {
+    describe("the end (I23)", () => {
       const RULES: [EndTurn["state"], boolean, State, State, State][] = [
         ["completed", true, "DELIVERED", "DELIVERED", "ESCALATED"],
         ["completed", false, "PENDING", "PENDING", "PENDING"],

@@ -1,4 +1,4 @@
-/** A hosted agent is killed at every named point of a turn: nothing is lost, held twice, or done twice (I6, I3, I22). */
+/** A hosted agent is killed at every named point of a turn: nothing is lost, held twice, or done twice (I6, I3, I21, I22). */
 import { expect, test } from "vitest";
 import { runAgentFolder, TURN_POINTS } from "../crash/agent_rig.mjs";
 

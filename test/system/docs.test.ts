@@ -23,7 +23,7 @@ async function project(): Promise<string> {
   const folder = await temporaryFolder();
   mkdirSync(join(folder, "node_modules/.bin"), { recursive: true });
   symlinkSync(ROOT, join(folder, "node_modules/tidings"));
-  symlinkSync(join(ROOT, "node_modules/ws"), join(folder, "node_modules/ws"));
+  for (const name of ["ws", "zod"]) symlinkSync(join(ROOT, "node_modules", name), join(folder, "node_modules", name));
   const main = join(ROOT, "dist/cli/main.js");
   chmodSync(main, 0o755);
   symlinkSync(main, join(folder, "node_modules/.bin/tidings"));
@@ -107,6 +107,18 @@ describe("the document about models", () => {
     const [example, ...more] = blocks("docs/PROVIDERS.md", "js");
     expect(more).toEqual([]);
     expect(await runScript(example ?? "")).toContain("The nightly build is red.");
+  });
+});
+
+describe("the document about the hosted agent", () => {
+  it("has a conversation in which the agent is told, and tells", async () => {
+    const [example, ...more] = blocks("docs/AGENT.md", "js");
+    expect(more).toEqual([]);
+    const shown = await runScript(example ?? "");
+    expect(shown).toMatch(/^completed\nDELIVERED\nuser: call lookup/);
+    expect(shown).toContain("The nightly build is slow.");
+    expect(shown).toContain("lookup answered: nightly is green");
+    expect(shown).toContain("You should know: Lunch is ready.");
   });
 });
 
