@@ -145,6 +145,8 @@ export type EntryBody =
       /** With the entry that queues it. */
       readonly content: string | null;
       readonly note: string | null;
+      /** Of one that was interrupted: the turn that goes on. */
+      readonly continued_by: TurnId | null;
       readonly items: readonly Item[];
       readonly changes: readonly Change[];
     };

@@ -33,4 +33,6 @@ export interface Turn {
   readonly created_at: number;
   /** Why it ended as it did. */
   readonly note: string | null;
+  /** The turn that goes on with what it was about. */
+  readonly continued_by: TurnId | null;
 }

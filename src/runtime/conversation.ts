@@ -12,8 +12,8 @@ import { isoTime } from "../domain/time.js";
 import type { Turn, TurnState } from "../domain/turn.js";
 import type { Store } from "../store/contract.js";
 import type { HostedAgent } from "./agent.js";
-import { ItemReader, type ThreadItem } from "./thread_items.js";
 import { conversationStream } from "./stream.js";
+import { ItemReader, type ThreadItem } from "./thread_items.js";
 
 export interface ThreadView {
   thread_id: ThreadId;
@@ -35,6 +35,8 @@ export interface TurnView {
   created_at: string;
   /** Why it ended as it did. */
   note: string | null;
+  /** The turn that goes on with what it was about, if it was interrupted. */
+  continued_by: TurnId | null;
 }
 
 export interface InterruptAnswer {
@@ -226,6 +228,8 @@ export function threadView({ id, user_id, state, created_at, paused_at }: Thread
   return { thread_id: id, user_id, state: shown, created_at: isoTime(created_at) };
 }
 
-export function turnView({ id, thread_id, state, source, internal, content, created_at, note }: Turn): TurnView {
-  return { turn_id: id, thread_id, state, source, internal, content, created_at: isoTime(created_at), note };
+export function turnView(turn: Turn): TurnView {
+  const { id, thread_id, state, source, internal, content, created_at, note, continued_by } = turn;
+  const at = isoTime(created_at);
+  return { turn_id: id, thread_id, state, source, internal, content, created_at: at, note, continued_by };
 }

@@ -145,6 +145,7 @@ const entry = rowOf.chain((row) =>
                 internal: fc.boolean(),
                 content: optional(text),
                 note: optional(text),
+                continued_by: optional(id),
                 items: fc.array(item, { maxLength: 3 }),
               }),
               fc.record({ type: fc.constant("observation"), subject: text, generation: fc.nat() }),

@@ -71,7 +71,7 @@ export function encodeEntry(body: EntryBody, row: Omit<EntryRow, "seq" | "type">
     case "turn":
       return `{"turn_id":"${body.turn_id}","state":"${body.state}"${field("source", body.source, null)}${
         body.internal ? ',"internal":true' : ""
-      }${field("content", body.content, null)}${field("note", body.note, null)}${list("items", body.items)}${changes}}`;
+      }${field("content", body.content, null)}${field("note", body.note, null)}${field("continued_by", body.continued_by, null)}${list("items", body.items)}${changes}}`;
     default:
       return unreachable(body);
   }
@@ -113,7 +113,7 @@ export function decodeEntry(row: EntryRow, body: string): JournalEntry {
 /** What an entry does not say if it is what it usually is. */
 const ABSENT: Partial<Record<EntryBody["type"], Loose>> = {
   carrier: { ended: null, note: null, turn_id: null, items: [], embedded: [], block: null },
-  turn: { source: null, internal: false, content: null, note: null, items: [] },
+  turn: { source: null, internal: false, content: null, note: null, continued_by: null, items: [] },
 };
 
 function parsed(row: EntryRow, body: string): Loose {

@@ -207,6 +207,20 @@ export function turnContract(name: string, harness: () => Promise<StoreHarness>)
         expect(await store.turn(HOST, turn.turn.id)).toMatchObject({ internal, state: "completed" });
       });
 
+      it("comes after what the system shows the user: a batch is shown first", async () => {
+        const batch = { window_ms: 5_000, max_size: 10 };
+        const [pill, letter] = [await put(FLOOR, { batch }), await put(INBOX, { batch }, { thread_id: null })];
+        expect([await stateOf(pill), await stateOf(letter)]).toEqual(["PENDING", "PENDING"]);
+        const turn = (await begin()) as BegunTurn;
+        expect([await stateOf(pill), await stateOf(letter)]).toEqual(["DISPATCHED", "DISPATCHED"]);
+        const [started] = await store.conversation(HOST, ONE, 0, 1);
+        for (const { delivery } of [pill, letter]) {
+          const shown = (await store.get(HOST, delivery.id))?.seq ?? Number.POSITIVE_INFINITY;
+          expect(shown).toBeLessThan(started?.seq ?? 0);
+        }
+        await end(turn, "completed");
+      });
+
       it("succeeds another in one commit, and takes over what it holds", async () => {
         const narrate = await put(NARRATE);
         const first = await begun();
@@ -222,7 +236,8 @@ export function turnContract(name: string, harness: () => Promise<StoreHarness>)
         const second = await begun({ source: "system", point: "immediate", content: "listen", succeeds });
         stop();
         expect(commits).toBe(1);
-        expect(await store.turn(HOST, first.turn.id)).toMatchObject({ state: "interrupted", note: succeeds.note });
+        const interrupted = { state: "interrupted", note: succeeds.note, continued_by: second.turn.id };
+        expect(await store.turn(HOST, first.turn.id)).toMatchObject(interrupted);
         expect(second.lease.id).toBe(first.lease.id);
         const passed = await store.get(HOST, narrate.delivery.id);
         expect(passed?.delivery).toEqual(held?.delivery);

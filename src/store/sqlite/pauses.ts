@@ -8,7 +8,11 @@ export class Pauses {
   readonly #overlap: Statement;
 
   constructor(connection: Connection) {
-    this.#begin = connection.prepare("INSERT OR IGNORE INTO pauses (thread_id, from_at, until_at) VALUES (?, ?, NULL)");
+    // Twice in one millisecond: the same one goes on.
+    this.#begin = connection.prepare(
+      `INSERT INTO pauses (thread_id, from_at, until_at) VALUES (?, ?, NULL)
+       ON CONFLICT (thread_id, from_at) DO UPDATE SET until_at = NULL`,
+    );
     this.#end = connection.prepare("UPDATE pauses SET until_at = ? WHERE thread_id = ? AND until_at IS NULL");
     this.#overlap = connection
       .prepare(

@@ -1,8 +1,8 @@
 /** Turns of hosted agents: begin, go on, end. */
-import { mustNarrate } from "../../domain/axes.js";
+import { isSystemChannel, mustNarrate } from "../../domain/axes.js";
 import type { ChatRequest, Item } from "../../domain/conversation.js";
 import { ConflictError, isMiss, type Miss, NotFoundError } from "../../domain/errors.js";
-import { leaseId, type ThreadId, type TurnId, turnId } from "../../domain/ids.js";
+import { leaseId, type ThreadId, type TurnId, turnId, type UserId } from "../../domain/ids.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
 import type { Command } from "../../domain/reducer.js";
 import type { Turn } from "../../domain/turn.js";
@@ -12,6 +12,7 @@ import { endCarriersUnder } from "./carrier_operations.js";
 import { openOne, type Prepared, prepareCarrier, refuseOthers, writeCarrier } from "./collect.js";
 import type { Transaction } from "./commit.js";
 import type { Core } from "./core.js";
+import { flush } from "./flush.js";
 import { type Held, wakesFlag } from "./ledger.js";
 import { type ActiveTurn, type TurnRow, turnOf } from "./turns.js";
 
@@ -29,16 +30,20 @@ export function beginTurn(
   refuseOthers(core, transaction, thread_id, owner);
   const before = predecessor(core, transaction, thread_id, succeeds?.turn_id ?? null);
   const queued = request.turn_id === null ? null : queuedOne(core, thread_id, request.turn_id);
+  showFirst(core, transaction, user_id, thread_id);
   const prepared = prepareCarrier(core, transaction, { user_id, thread_id, point, limit, compose });
   if (source === "system" && before === null && !isWorthATurn(prepared)) return null;
 
   const lease = leaseFor(core, transaction, before, request);
-  if (before !== null && succeeds !== null) passOn(core, transaction, before, succeeds.items, succeeds.note);
+  // The entry that ends the turn before comes first.
+  const id = queued?.id ?? turnId(core.ids.numbered(at, core.journal.nextSeq + (before === null ? 0 : 1)));
+  if (before !== null && succeeds !== null) passOn(core, transaction, before, succeeds, id);
   const internal = source === "system" && before?.internal !== false && isInternal(prepared);
   const told = (prepared?.found ?? []).map((held) => core.ledger.stored(held));
   const worded = typeof request.content === "string" ? request.content : request.content(told);
   const content = queued?.content ?? worded;
   const turn = startedTurn(core, transaction, queued, {
+    id,
     user_id,
     thread_id,
     source: queued?.source ?? source,
@@ -53,6 +58,15 @@ export function beginTurn(
   core.threads.setActive(thread_id, at);
   crashPoint("change.written");
   return { turn: turnOf(turn), lease, items: [message], carrier };
+}
+
+/** What the system is about to show the user it shows before the turn begins, so that what was first stands first. */
+function showFirst(core: Core, transaction: Transaction, user_id: UserId, thread_id: ThreadId): void {
+  for (const place of [thread_id, null])
+    for (const number of core.batches.of(user_id, place)) {
+      const held = core.ledger.byNumber(number);
+      if (held !== undefined && isSystemChannel(held.delivery.channel)) flush(core, transaction, held, "flush");
+    }
 }
 
 /** The active turn that is to be succeeded; null if there is none, and none is named. */
@@ -99,14 +113,15 @@ function passOn(
   core: Core,
   transaction: Transaction,
   before: ActiveTurn,
-  items: readonly Item[],
-  note: string | null,
+  { items, note }: NonNullable<BeginTurn["succeeds"]>,
+  continued_by: TurnId,
 ): void {
-  const last_seq = entry(core, transaction, { ...before, state: "interrupted", note }, items);
-  core.turns.update(before, { ...before, state: "interrupted", note, lease_id: null, last_seq });
+  const ended: TurnRow = { ...before, state: "interrupted", note, continued_by, lease_id: null };
+  const last_seq = entry(core, transaction, ended, items);
+  core.turns.update(before, { ...ended, last_seq });
 }
 
-type Begins = Pick<TurnRow, "user_id" | "thread_id" | "source" | "internal" | "content" | "lease_id">;
+type Begins = Pick<TurnRow, "id" | "user_id" | "thread_id" | "source" | "internal" | "content" | "lease_id">;
 
 function startedTurn(core: Core, transaction: Transaction, queued: TurnRow | null, begins: Begins): TurnRow {
   const state = "active";
@@ -124,20 +139,19 @@ function startedTurn(core: Core, transaction: Transaction, queued: TurnRow | nul
 
 function newTurn(core: Core, { at }: Transaction, turn: Begins & Pick<TurnRow, "state">): TurnRow {
   const seq = core.journal.nextSeq;
-  const id = turnId(core.ids.numbered(at, seq));
-  return { ...turn, seq, id, created_at: at, note: null, last_seq: seq };
+  return { ...turn, seq, created_at: at, note: null, continued_by: null, last_seq: seq };
 }
 
 function entry(
   core: Core,
   transaction: Transaction,
-  { id, user_id, thread_id, state, internal, note }: TurnRow,
+  { id, user_id, thread_id, state, internal, note, continued_by }: TurnRow,
   items: readonly Item[],
   more: { readonly source?: Turn["source"]; readonly content?: string } = {},
 ): number {
   const { source = null, content = null } = more;
-  const body = { type: "turn", turn_id: id, state, source, internal, content, note, items, changes: [] } as const;
-  return core.journal.append(transaction, user_id, thread_id, body);
+  const facts = { turn_id: id, state, source, internal, content, note, continued_by };
+  return core.journal.append(transaction, user_id, thread_id, { type: "turn", ...facts, items, changes: [] });
 }
 
 /** With what is told, if something is; else as it is. */
@@ -279,7 +293,8 @@ export function queueTurn(
   content: string,
 ): Turn {
   const { user_id } = openOne(core, principal, thread_id);
-  const begins = { user_id, thread_id, source: "user", internal: false, content, lease_id: null } as const;
+  const id = turnId(core.ids.numbered(transaction.at, core.journal.nextSeq));
+  const begins = { id, user_id, thread_id, source: "user", internal: false, content, lease_id: null } as const;
   const turn = newTurn(core, transaction, { ...begins, state: "queued" });
   entry(core, transaction, turn, [], { source: "user", content });
   core.turns.insert(turn);

@@ -16,7 +16,8 @@ export type ActiveTurn = TurnRow & { readonly state: "active"; readonly lease_id
 
 type Raw = Omit<TurnRow, "internal"> & { readonly internal: 0 | 1 };
 
-const COLUMNS = "seq, id, user_id, thread_id, state, source, internal, content, created_at, note, lease_id, last_seq";
+const COLUMNS =
+  "seq, id, user_id, thread_id, state, source, internal, content, created_at, note, continued_by, lease_id, last_seq";
 
 /** Turns of hosted agents. */
 export class Turns {
@@ -32,12 +33,12 @@ export class Turns {
 
   constructor(connection: Connection) {
     this.#insert = connection.prepare(
-      `INSERT INTO turns (${COLUMNS}, live) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO turns (${COLUMNS}, live) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#one = connection.prepare(`SELECT ${COLUMNS} FROM turns WHERE seq = ?`);
     // Guarded: what is over stays so, and what is active stays under its lease.
     this.#update = connection.prepare(
-      `UPDATE turns SET state = ?, internal = ?, content = ?, note = ?, lease_id = ?, last_seq = ?, live = ?
+      `UPDATE turns SET state = ?, internal = ?, content = ?, note = ?, continued_by = ?, lease_id = ?, last_seq = ?, live = ?
        WHERE seq = ? AND live = 1 AND state = ? AND lease_id IS ?`,
     );
     this.#ofThread = connection.prepare(`SELECT ${COLUMNS} FROM turns WHERE thread_id = ? AND live = 1 ORDER BY seq`);
@@ -69,6 +70,7 @@ export class Turns {
       content,
       created_at,
       note,
+      row.continued_by,
       lease_id,
       last_seq,
       live,
@@ -76,12 +78,13 @@ export class Turns {
   }
 
   update(before: TurnRow, after: TurnRow): void {
-    const { state, internal, content, note, lease_id, last_seq } = after;
+    const { state, internal, content, note, continued_by, lease_id, last_seq } = after;
     const { changes } = this.#update.run(
       state,
       internal ? 1 : 0,
       content,
       note,
+      continued_by,
       lease_id,
       last_seq,
       isTurnOver(state) ? 0 : 1,

@@ -17,6 +17,7 @@ CREATE TABLE turns (
   content TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   note TEXT,
+  continued_by TEXT,
   -- While it is active: what it collected is held under it.
   lease_id TEXT,
   -- 1 while it is queued or active.
