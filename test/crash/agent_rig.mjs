@@ -83,16 +83,19 @@ async function examine(data, effects, promised) {
   const problems = [];
   const tidings = await Tidings.open({ data });
   try {
+    const { twice, told } = await carriersOf(tidings);
+    problems.push(...twice);
     for (const [id, what] of promised) {
       const found = await tidings.read(id);
       if ("miss" in found) problems.push(`${what} ${id} is lost`);
+      else if (found.state === "DELIVERED" && !told.has(id) && found.action === null)
+        problems.push(`${what} ${id} is DELIVERED, and nobody was told`);
       else if (!ENDS[what].includes(found.state)) problems.push(`${what} ${id} is ${found.state} (${found.reason})`);
     }
     for (const { thread_id } of await tidings.threads({ limit: 1_000 })) {
       const turns = await tidings.thread(thread_id).turns();
       if (turns.length > 0) problems.push(`${turns.length} turns are left in ${thread_id}`);
     }
-    problems.push(...(await heldTwice(tidings)));
     const { ok, problems: found } = await tidings.audit();
     if (!ok) problems.push(JSON.stringify(found));
   } finally {
@@ -104,9 +107,10 @@ async function examine(data, effects, promised) {
   return problems;
 }
 
-/** No item is in two carriers at once: one must be over before the next. */
-async function heldTwice(tidings) {
-  const problems = [];
+/** No item is in two carriers at once: one must be over before the next. And what was in those that were sent. */
+async function carriersOf(tidings) {
+  const twice = [];
+  const told = new Set();
   const holder = new Map();
   const carried = new Map();
   const last = (await tidings.facts()).last_seq;
@@ -114,16 +118,17 @@ async function heldTwice(tidings) {
     if (entry.type === "carrier") {
       if (entry.embedded.length > 0) carried.set(entry.carrier_id, entry.embedded);
       const ids = new Set(entry.embedded.map(({ id }) => id));
-      if (ids.size !== entry.embedded.length) problems.push(`carrier ${entry.carrier_id} tells something twice`);
+      if (ids.size !== entry.embedded.length) twice.push(`carrier ${entry.carrier_id} tells something twice`);
       for (const id of ids) {
-        if (holder.has(id)) problems.push(`${id} is in ${holder.get(id)} and ${entry.carrier_id}`);
+        if (holder.has(id)) twice.push(`${id} is in ${holder.get(id)} and ${entry.carrier_id}`);
         holder.set(id, entry.carrier_id);
       }
+      if (entry.state === "sent") for (const { id } of carried.get(entry.carrier_id) ?? []) told.add(id);
       // Void, and what was let go at the end of a turn that failed, may be told again.
       for (const { command, notification_id } of entry.changes)
         if (command === "release" && holder.get(notification_id) === entry.carrier_id) holder.delete(notification_id);
     }
     if (entry.seq >= last) break;
   }
-  return problems;
+  return { twice, told };
 }

@@ -55,7 +55,7 @@ export class Server {
   #child;
 
   constructor(folder, crashAt) {
-    const { child, ended } = start(["serve", "--port", "0", "--data", folder, ...TIMES], crashAt);
+    const { child, ended } = start(["serve", "--port", "0", "--provider", "none", "--data", folder, ...TIMES], crashAt);
     this.#child = child;
     this.ended = ended;
     const ready = new Promise((resolve) => {
