@@ -367,28 +367,19 @@ function writeOutcome(core: Core, transaction: Transaction, event: Event, outcom
     if (key !== null) core.dedupe.set(key, held.number, 0, until, transaction.at);
     return { notification: kept.notification, delivery: kept.delivery, event_ids: [event.id], seq };
   }
-  core.ledger.addMerged(into.number, seq, event.id);
-  if (row !== undefined) writeRow(core, event, outcome, into, row, until);
+  if (row === undefined) core.rows.add(into, event.id);
+  else writeRow(core, event, outcome, into, row, until);
   if (key !== null && row !== undefined) core.dedupe.set(key, into.number, row, until, transaction.at);
   const held = core.ledger.update(into, kept.delivery, seq);
-  if (kept.notification !== into.notification) core.ledger.rewrite(into.number, kept.notification);
-  return core.ledger.stored({ ...held, notification: kept.notification });
+  const { notification } = kept;
+  return core.ledger.stored(notification === into.notification ? held : core.ledger.rewrite(held, notification));
 }
 
 function writeRow(core: Core, event: Event, { draft }: Outcome, into: Held, row: number, until: number): void {
-  const { number, delivery, notification } = into;
-  // The first merge: from now on its only row is stored like the others.
-  if (delivery.count === 1) {
-    const [only] = rowsOf(core, into);
-    const { event_id, dedupe_key: key, dedupe_until } = notification;
-    const since = only?.record.since ?? event.timestamp;
-    core.rows.add(number, { row: 0, key, until: dedupe_until, event_id, count: 1, since });
-  }
-  if (row < delivery.rows) core.rows.again(number, row, event.id);
-  else {
-    const since = event.timestamp;
-    core.rows.add(number, { row, key: draft.dedupe_key, until, event_id: event.id, count: 1, since });
-  }
+  const { id: event_id, timestamp: since } = event;
+  const first = () => core.journal.event(into.notification.event_id)?.timestamp ?? since;
+  if (row < into.delivery.rows) core.rows.again(into, first, row, event_id);
+  else core.rows.addRow(into, first, { row, key: draft.dedupe_key, until, event_id, count: 1, since });
 }
 
 function digestOf(event: NewEvent): string {

@@ -2,7 +2,6 @@ import { type Channel, isSystemChannel } from "../../domain/axes.js";
 import { assert, StoreError } from "../../domain/errors.js";
 import type { EventId, LeaseId, NotificationId, SubscriberId, ThreadId, UserId } from "../../domain/ids.js";
 import { type JsonObject, jsonText } from "../../domain/json.js";
-import { LIMITS } from "../../domain/limits.js";
 import type { AckAction, Delivery, Kept, Notification, Reason } from "../../domain/notification.js";
 import type { InjectionPoint, Priority } from "../../domain/priority.js";
 import type { Severity } from "../../domain/severity.js";
@@ -17,6 +16,7 @@ import { type Blocks, blockOf } from "./blocks.js";
 import type { Connection, Statement } from "./connection.js";
 import type { DueHints } from "./due.js";
 import type { Meta } from "./meta.js";
+import type { Rows } from "./rows.js";
 
 /** A delivery joined with its notification, as SQLite gives it, in the order of HELD_COLUMNS. */
 export type HeldRow = [
@@ -76,6 +76,12 @@ export const HELD_COLUMNS = `n.number, n.id, n.thread_id, n.subscriber_id, n.kin
   d.priority, d.revision, d.count, d.lease_epoch, d.lease_id, d.owner, d.deadline, d.not_before, d.attempts,
   d.updated_at, d.action, d.read_at, d.reason, d.last_seq, d.rows, d.open_until, n.degraded`;
 
+/** What is not written as it is now: as it was written (null: not at all), and as it is. */
+interface Unwritten {
+  readonly was: Held | null;
+  now: Held;
+}
+
 /** How many of the notifications written last are kept at hand. */
 const RECENT_MAX = 4_096;
 
@@ -85,14 +91,20 @@ export interface Indexes {
   readonly due: DueHints;
   readonly batches: Batches;
   readonly backlog: Backlog;
+  readonly rows: Rows;
 }
 
-/** Notifications and deliveries: the two halves of the ledger. */
+/**
+ * Notifications and deliveries: the two halves of the ledger. While it gathers, what changes is kept, and written when
+ * somebody is about to read the tables, and before the commit: a batch that takes ten events in a transaction is written
+ * once.
+ */
 export class Ledger {
   readonly #blocks: Blocks;
   readonly #due: DueHints;
   readonly #batches: Batches;
   readonly #backlog: Backlog;
+  readonly #rows: Rows;
   readonly #insertNotification: Statement;
   readonly #insertDelivery: Statement;
   readonly #updateNotification: Statement;
@@ -100,23 +112,24 @@ export class Ledger {
   readonly #acknowledge: Statement;
   readonly #count: Statement;
   readonly #byNumber: Statement;
-  readonly #insertMerged: Statement;
-  readonly #mergedLatest: Statement;
   readonly #lastNumber: Statement;
   readonly #anyLive: Statement;
   readonly #anyUnread: Statement;
   /** A ring: each notification has the slot of its number, until one that is as many apart takes it. */
   readonly #recent: (Held | undefined)[];
+  readonly #unwritten = new Map<number, Unwritten>();
+  #gathers = false;
   #number: number;
 
   /** `writer`: nobody else changes the rows, so what was written last is known without asking. */
   constructor(connection: Connection, indexes: Indexes, meta: Meta, writer: boolean) {
-    const { blocks, due, batches, backlog } = indexes;
+    const { blocks, due, batches, backlog, rows } = indexes;
     this.#recent = writer ? new Array<Held | undefined>(RECENT_MAX).fill(undefined) : [];
     this.#blocks = blocks;
     this.#due = due;
     this.#batches = batches;
     this.#backlog = backlog;
+    this.#rows = rows;
     const join = `SELECT ${HELD_COLUMNS} FROM notifications n JOIN deliveries d ON d.number = n.number`;
     this.#insertNotification = connection.prepare(
       `INSERT INTO notifications (number, id, thread_id, subscriber_id, kind, source, subject, severity, inject_at,
@@ -152,12 +165,6 @@ export class Ledger {
        WHERE number = ? AND state = ? AND lease_epoch = ? AND revision = ? AND count = ?`,
     );
     this.#byNumber = connection.prepare(`${join} WHERE n.number = ?`).raw();
-    this.#insertMerged = connection.prepare("INSERT INTO merged_events (number, seq, event_id) VALUES (?, ?, ?)");
-    this.#mergedLatest = connection
-      .prepare(
-        `SELECT event_id FROM merged_events WHERE number = ? ORDER BY seq DESC LIMIT ${LIMITS.eventIdsListed - 1}`,
-      )
-      .pluck();
     this.#anyLive = connection
       .prepare("SELECT 1 FROM deliveries WHERE number / 1024 = ? AND user_id = ? AND channel = ? AND live = 1 LIMIT 1")
       .pluck();
@@ -183,10 +190,60 @@ export class Ledger {
     return this.#number;
   }
 
+  /** From now on what changes is kept, or written at once; what was kept until now is written. */
+  gather(gathers: boolean): void {
+    if (!gathers) this.writeOut();
+    this.#gathers = gathers;
+  }
+
+  /** Before the tables are read, and before the commit. */
+  writeOut(): void {
+    if (this.#unwritten.size > 0) {
+      for (const { was, now } of this.#unwritten.values()) this.#write(was, now);
+      this.#unwritten.clear();
+    }
+    this.#rows.writeOut();
+  }
+
+  #write(was: Held | null, now: Held): void {
+    if (was === null) {
+      this.#writeNew(now);
+      return;
+    }
+    if (was.delivery !== now.delivery) this.#writeChanged(was, now);
+    if (was.notification !== now.notification) this.#writeWords(now);
+  }
+
+  /** It is `now` what it was not before. */
+  #put(was: Held | null, now: Held): void {
+    const { number } = now;
+    if (this.#recent.length > 0) this.#recent[number % RECENT_MAX] = now;
+    const unwritten = this.#unwritten.get(number);
+    if (unwritten !== undefined) {
+      unwritten.now = now;
+      return;
+    }
+    if (this.#gathers) this.#unwritten.set(number, { was, now });
+    else this.#write(was, now);
+  }
+
   insert(kept: Kept, seq: number): Held {
     const { notification, delivery } = kept;
     this.#number += 1;
     const number = this.#number;
+    const held: Held = { notification, delivery, number, last_seq: seq };
+    this.#put(null, held);
+    const due = dueAt(delivery);
+    if (delivery.open_until !== null) this.#batches.opened(notification, number);
+    this.#backlog.changed(notification, undefined, delivery);
+    if (due !== null) this.#due.mark(due, number);
+    this.#blocks.mark("u", delivery.user_id, number);
+    if (delivery.thread_id !== null) this.#blocks.mark("t", delivery.thread_id, number);
+    this.#markOpen(delivery, number);
+    return held;
+  }
+
+  #writeNew({ notification, delivery, number, last_seq }: Held): void {
     this.#insertNotification.run(
       number,
       notification.id,
@@ -209,7 +266,6 @@ export class Ledger {
       notification.linked_to,
       notification.degraded,
     );
-    const due = dueAt(delivery);
     this.#insertDelivery.run(
       number,
       delivery.user_id,
@@ -233,40 +289,47 @@ export class Ledger {
       notification.subject === null ? null : parseSubject(notification.subject).name,
       liveFlag(delivery),
       unreadFlag(delivery),
-      due,
-      seq,
+      dueAt(delivery),
+      last_seq,
       delivery.rows,
       delivery.open_until,
       isSystemChannel(delivery.channel) ? null : notification.source,
     );
-    if (delivery.open_until !== null) this.#batches.opened(notification, number);
-    this.#backlog.changed(notification, undefined, delivery);
-    if (due !== null) this.#due.mark(due, number);
-    this.#blocks.mark("u", delivery.user_id, number);
-    if (delivery.thread_id !== null) this.#blocks.mark("t", delivery.thread_id, number);
-    this.#markOpen(delivery, number);
-    return this.#remember({ notification, delivery, number, last_seq: seq });
   }
 
-  /** Writes what a decision made of `before`. */
+  /** What a decision made of `before`. */
   update(before: Held, next: Delivery, seq: number): Held {
     const was = before.delivery;
-    const { changes } = isCount(was, next)
-      ? this.#writeCount(before, next, seq)
-      : isAcknowledgement(was, next)
-        ? this.#writeAcknowledgement(before, next, seq)
-        : this.#writeAll(before, next, seq);
-    if (changes !== 1) assert(false, `delivery ${next.id} changed under the writer's hands`);
-    if (next.thread_id !== was.thread_id && next.thread_id !== null)
-      this.#blocks.mark("t", next.thread_id, before.number);
     const { notification, number } = before;
+    const held: Held = { notification, delivery: next, number, last_seq: seq };
+    // Each change of state is written: the tables have a guard of their own over them.
+    if (was.state !== next.state) this.#writeIfMoved(number);
+    this.#put(before, held);
+    if (next.thread_id !== was.thread_id && next.thread_id !== null) this.#blocks.mark("t", next.thread_id, number);
     const due = dueAt(next);
     if (due !== null && due !== dueAt(was)) this.#due.mark(due, number);
     this.#markOpen(next, number);
     this.#unmarkClosed(was, next, number);
     if (was.open_until !== null && next.open_until === null) this.#batches.closed(notification, number);
     if (was.state !== next.state) this.#backlog.changed(notification, was, next);
-    return this.#remember({ notification, delivery: next, number, last_seq: seq });
+    return held;
+  }
+
+  #writeIfMoved(number: number): void {
+    const unwritten = this.#unwritten.get(number);
+    if (unwritten === undefined || unwritten.was?.delivery.state === unwritten.now.delivery.state) return;
+    this.#write(unwritten.was, unwritten.now);
+    this.#unwritten.delete(number);
+  }
+
+  #writeChanged(before: Held, { delivery: next, last_seq }: Held): void {
+    const was = before.delivery;
+    const { changes } = isCount(was, next)
+      ? this.#writeCount(before, next, last_seq)
+      : isAcknowledgement(was, next)
+        ? this.#writeAcknowledgement(before, next, last_seq)
+        : this.#writeAll(before, next, last_seq);
+    if (changes !== 1) assert(false, `delivery ${next.id} changed under the writer's hands`);
   }
 
   #writeCount({ number, delivery: was }: Held, next: Delivery, seq: number) {
@@ -338,14 +401,16 @@ export class Ledger {
   }
 
   /** A merge or a flush changed the words. */
-  rewrite(number: number, { content, data, severity, directive, degraded }: Notification): void {
-    this.#updateNotification.run(content, data === null ? null : jsonText(data), severity, directive, degraded, number);
-    this.forget(number);
+  rewrite(before: Held, notification: Notification): Held {
+    const { delivery, number, last_seq } = before;
+    const held: Held = { notification, delivery, number, last_seq };
+    this.#put(before, held);
+    return held;
   }
 
-  #remember(held: Held): Held {
-    if (this.#recent.length > 0) this.#recent[held.number % RECENT_MAX] = held;
-    return held;
+  #writeWords({ number, notification }: Held): void {
+    const { content, data, severity, directive, degraded } = notification;
+    this.#updateNotification.run(content, data === null ? null : jsonText(data), severity, directive, degraded, number);
   }
 
   /** The coarse index names the block while anything in it is live or unread. */
@@ -360,10 +425,12 @@ export class Ledger {
     if (liveFlag(was) === 1) {
       if (next !== undefined && liveFlag(next) === 1 && next.channel === channel) return;
       if (this.#isFollowed(was, number)) return;
+      this.writeOut();
       if (this.#anyLive.get(blockOf(number), user_id, channel) === undefined)
         this.#blocks.unmark(channel, user_id, number);
     } else if (unreadFlag(was) === 1) {
       if (next !== undefined && unreadFlag(next) === 1) return;
+      this.writeOut();
       if (this.#anyUnread.get(blockOf(number), user_id) === undefined) this.#blocks.unmark("unread", user_id, number);
     }
   }
@@ -391,10 +458,6 @@ export class Ledger {
     if (this.#recent[slot]?.number === number) this.#recent[slot] = undefined;
   }
 
-  addMerged(number: number, seq: number, event_id: EventId): void {
-    this.#insertMerged.run(number, seq, event_id);
-  }
-
   byId(id: NotificationId): Held | undefined {
     const number = numberInId(id);
     const held = number === undefined ? undefined : this.byNumber(number);
@@ -404,19 +467,16 @@ export class Ledger {
   byNumber(number: number): Held | undefined {
     const recent = this.#recent[number % RECENT_MAX];
     if (recent?.number === number) return recent;
+    const unwritten = this.#unwritten.get(number);
+    if (unwritten !== undefined) return unwritten.now;
     const row = this.#byNumber.get(number) as HeldRow | undefined;
     return row === undefined ? undefined : heldOf(row);
   }
 
   /** With the ids of the events behind it: the first, then the latest in the order in which they came. */
   stored(held: Held): Stored {
-    const { notification, delivery } = held;
-    const event_ids = [notification.event_id];
-    if (delivery.count > 1) {
-      const latest = this.#mergedLatest.all(held.number) as EventId[];
-      event_ids.push(...latest.reverse());
-    }
-    return { notification, delivery, event_ids, seq: held.last_seq };
+    const { notification, delivery, last_seq } = held;
+    return { notification, delivery, event_ids: this.#rows.eventIds(held), seq: last_seq };
   }
 }
 
@@ -473,10 +533,10 @@ export function heldOf(row: HeldRow): Held {
   return { notification, delivery: delivery as Delivery, number, last_seq: row[37] };
 }
 
-/** Whether it is one event more, and nothing but numbers has changed. */
+/** Whether there are more events, and nothing but numbers has changed. */
 function isCount(was: Delivery, next: Delivery): boolean {
   return (
-    next.count === was.count + 1 &&
+    next.count > was.count &&
     was.state === next.state &&
     was.lease_epoch === next.lease_epoch &&
     was.thread_id === next.thread_id &&

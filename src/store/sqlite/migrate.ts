@@ -12,6 +12,7 @@ const MIGRATIONS = [
   "0004_hints.sql",
   "0005_batches.sql",
   "0006_carriers.sql",
+  "0007_members.sql",
 ] as const;
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -292,7 +292,7 @@ describe("the files", () => {
     expect(await store.facts()).toMatchObject({
       engine: "sqlite",
       synchronous: "FULL",
-      schema_version: 6,
+      schema_version: 7,
       last_seq: 1,
     });
   });
