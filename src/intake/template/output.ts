@@ -7,8 +7,8 @@
  * safe, else quoted and escaped. So a decoder gives back exactly the text that was put together, and no value can add a
  * line, be a key, or end the text it stands in. Numbers, booleans and null cannot either, and are printed as own text.
  */
-import { encode } from "@toon-format/toon";
 import type { Run } from "./run.js";
+import { toonScalar } from "./toon.js";
 import type { ToonText } from "./value.js";
 
 type Part =
@@ -99,16 +99,10 @@ function lineOf(parts: readonly Part[]): string {
   const before = own.slice(start).trimStart();
   const lead = head === "" || /[ \t]$/.test(head) ? head : `${head} `;
   if (block?.scalar === true && before === "") return lead + block.text;
+  const [only] = rest;
+  if (rest.length === 1 && before === "" && only?.kind === "data") return lead + toonScalar(only.text);
   const text = scalarText([{ kind: "own", text: before }, ...rest]);
-  return lead + (isPlain(text) ? text : encode(text));
-}
-
-const PLAIN = /^[A-Za-z][A-Za-z0-9 _./()%+=!?-]*$/;
-const WORDS: ReadonlySet<string> = new Set(["true", "false", "null"]);
-
-/** Whether the encoder would write it as it is: sure for these, and most texts are such. A test compares the two. */
-export function isPlain(text: string): boolean {
-  return PLAIN.test(text) && !text.endsWith(" ") && !WORDS.has(text);
+  return lead + toonScalar(text);
 }
 
 /** The one thing that `toon()` made, if nothing else but blanks is there. */
@@ -119,6 +113,7 @@ function onlyToon(parts: readonly Part[]): ToonText | undefined {
 }
 
 function indented(text: string, indentation: string): string {
+  if (indentation === "") return text;
   return text
     .split("\n")
     .map((line) => indentation + line)
