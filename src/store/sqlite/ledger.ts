@@ -1,20 +1,20 @@
-import { type Channel, isSystemChannel } from "../../domain/axes.js";
-import { assert, StoreError } from "../../domain/errors.js";
+import type { Channel } from "../../domain/axes.js";
+import { StoreError } from "../../domain/errors.js";
 import type { EventId, LeaseId, NotificationId, SubscriberId, ThreadId, UserId } from "../../domain/ids.js";
-import { type JsonObject, jsonText } from "../../domain/json.js";
+import type { JsonObject } from "../../domain/json.js";
 import type { AckAction, Delivery, Kept, Notification, Reason } from "../../domain/notification.js";
 import type { InjectionPoint, Priority } from "../../domain/priority.js";
 import type { Severity } from "../../domain/severity.js";
-import { parseSubject } from "../../domain/subject.js";
-import { isTerminal, type State } from "../../domain/transitions.js";
+import type { State } from "../../domain/transitions.js";
 import { numberInId } from "../../platform/ids.js";
-import { axesFrom, axesText } from "../codec.js";
+import { axesFrom } from "../codec.js";
 import type { Stored } from "../contract.js";
 import type { Backlog } from "./backlog.js";
 import type { Batches } from "./batches.js";
 import { type Blocks, blockOf } from "./blocks.js";
 import type { Connection, Statement } from "./connection.js";
 import type { DueHints } from "./due.js";
+import { dueAt, LedgerTables, liveFlag, unreadFlag } from "./ledger_tables.js";
 import type { Meta } from "./meta.js";
 import type { Rows } from "./rows.js";
 
@@ -105,12 +105,7 @@ export class Ledger {
   readonly #batches: Batches;
   readonly #backlog: Backlog;
   readonly #rows: Rows;
-  readonly #insertNotification: Statement;
-  readonly #insertDelivery: Statement;
-  readonly #updateNotification: Statement;
-  readonly #updateDelivery: Statement;
-  readonly #acknowledge: Statement;
-  readonly #count: Statement;
+  readonly #tables: LedgerTables;
   readonly #byNumber: Statement;
   readonly #lastNumber: Statement;
   readonly #anyLive: Statement;
@@ -131,39 +126,7 @@ export class Ledger {
     this.#backlog = backlog;
     this.#rows = rows;
     const join = `SELECT ${HELD_COLUMNS} FROM notifications n JOIN deliveries d ON d.number = n.number`;
-    this.#insertNotification = connection.prepare(
-      `INSERT INTO notifications (number, id, thread_id, subscriber_id, kind, source, subject, severity, inject_at,
-        content, data, directive, axes, dedupe_key, dedupe_until, created_at, event_id, redrive_of, linked_to, degraded)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
-    this.#insertDelivery = connection.prepare(
-      `INSERT INTO deliveries (number, user_id, thread_id, state, channel, effective, priority, revision, count,
-        lease_epoch, lease_id, owner, deadline, not_before, attempts, updated_at, action, read_at, reason, subject,
-        live, unread, due_at, last_seq, rows, open_until, source)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
-    this.#updateNotification = connection.prepare(
-      "UPDATE notifications SET content = ?, data = ?, severity = ?, directive = ?, degraded = ? WHERE number = ?",
-    );
-    // Guarded: the row must still be what the decision was made on, or nothing is written.
-    this.#updateDelivery = connection.prepare(
-      `UPDATE deliveries SET thread_id = ?, state = ?, channel = ?, effective = ?, priority = ?, revision = ?,
-        count = ?, lease_epoch = ?, lease_id = ?, owner = ?, deadline = ?, not_before = ?, attempts = ?,
-        updated_at = ?, action = ?, read_at = ?, reason = ?, live = ?, unread = ?, due_at = ?, last_seq = ?, rows = ?,
-        open_until = ?
-       WHERE number = ? AND state = ? AND lease_epoch = ? AND revision = ? AND count = ?`,
-    );
-    // The same for a further event: only the numbers differ.
-    this.#count = connection.prepare(
-      `UPDATE deliveries SET count = ?, rows = ?, revision = ?, updated_at = ?, last_seq = ?
-       WHERE number = ? AND state = ? AND lease_epoch = ? AND revision = ? AND count = ?`,
-    );
-    // The same for the most frequent change: what it leaves as it is need not be bound and written.
-    this.#acknowledge = connection.prepare(
-      `UPDATE deliveries SET state = ?, lease_epoch = ?, updated_at = ?, action = ?, read_at = ?, live = ?, unread = ?,
-        due_at = ?, last_seq = ?
-       WHERE number = ? AND state = ? AND lease_epoch = ? AND revision = ? AND count = ?`,
-    );
+    this.#tables = new LedgerTables(connection);
     this.#byNumber = connection.prepare(`${join} WHERE n.number = ?`).raw();
     this.#anyLive = connection
       .prepare("SELECT 1 FROM deliveries WHERE number / 1024 = ? AND user_id = ? AND channel = ? AND live = 1 LIMIT 1")
@@ -199,19 +162,10 @@ export class Ledger {
   /** Before the tables are read, and before the commit. */
   writeOut(): void {
     if (this.#unwritten.size > 0) {
-      for (const { was, now } of this.#unwritten.values()) this.#write(was, now);
+      for (const { was, now } of this.#unwritten.values()) this.#tables.write(was, now);
       this.#unwritten.clear();
     }
     this.#rows.writeOut();
-  }
-
-  #write(was: Held | null, now: Held): void {
-    if (was === null) {
-      this.#writeNew(now);
-      return;
-    }
-    if (was.delivery !== now.delivery) this.#writeChanged(was, now);
-    if (was.notification !== now.notification) this.#writeWords(now);
   }
 
   /** It is `now` what it was not before. */
@@ -224,7 +178,7 @@ export class Ledger {
       return;
     }
     if (this.#gathers) this.#unwritten.set(number, { was, now });
-    else this.#write(was, now);
+    else this.#tables.write(was, now);
   }
 
   insert(kept: Kept, seq: number): Held {
@@ -243,66 +197,12 @@ export class Ledger {
     return held;
   }
 
-  #writeNew({ notification, delivery, number, last_seq }: Held): void {
-    this.#insertNotification.run(
-      number,
-      notification.id,
-      notification.thread_id,
-      notification.subscriber_id,
-      notification.kind,
-      notification.source,
-      notification.subject,
-      notification.severity,
-      notification.inject_at,
-      notification.content,
-      notification.data === null ? null : jsonText(notification.data),
-      notification.directive,
-      axesText(notification.axes),
-      notification.dedupe_key,
-      notification.dedupe_until,
-      notification.created_at,
-      notification.event_id,
-      notification.redrive_of,
-      notification.linked_to,
-      notification.degraded,
-    );
-    this.#insertDelivery.run(
-      number,
-      delivery.user_id,
-      delivery.thread_id,
-      delivery.state,
-      delivery.channel,
-      axesText(delivery.effective),
-      delivery.priority,
-      delivery.revision,
-      delivery.count,
-      delivery.lease_epoch,
-      null,
-      null,
-      delivery.deadline,
-      delivery.not_before,
-      delivery.attempts,
-      delivery.updated_at,
-      delivery.action,
-      delivery.read_at,
-      delivery.reason,
-      notification.subject === null ? null : parseSubject(notification.subject).name,
-      liveFlag(delivery),
-      unreadFlag(delivery),
-      dueAt(delivery),
-      last_seq,
-      delivery.rows,
-      delivery.open_until,
-      isSystemChannel(delivery.channel) ? null : notification.source,
-    );
-  }
-
   /** What a decision made of `before`. */
   update(before: Held, next: Delivery, seq: number): Held {
     const was = before.delivery;
     const { notification, number } = before;
     const held: Held = { notification, delivery: next, number, last_seq: seq };
-    // Each change of state is written: the tables have a guard of their own over them.
+    // Each change of state of what is there is written: the tables have a guard of their own over them.
     if (was.state !== next.state) this.#writeIfMoved(number);
     this.#put(before, held);
     if (next.thread_id !== was.thread_id && next.thread_id !== null) this.#blocks.mark("t", next.thread_id, number);
@@ -317,87 +217,10 @@ export class Ledger {
 
   #writeIfMoved(number: number): void {
     const unwritten = this.#unwritten.get(number);
-    if (unwritten === undefined || unwritten.was?.delivery.state === unwritten.now.delivery.state) return;
-    this.#write(unwritten.was, unwritten.now);
+    if (unwritten === undefined || unwritten.was === null) return;
+    if (unwritten.was.delivery.state === unwritten.now.delivery.state) return;
+    this.#tables.write(unwritten.was, unwritten.now);
     this.#unwritten.delete(number);
-  }
-
-  #writeChanged(before: Held, { delivery: next, last_seq }: Held): void {
-    const was = before.delivery;
-    const { changes } = isCount(was, next)
-      ? this.#writeCount(before, next, last_seq)
-      : isAcknowledgement(was, next)
-        ? this.#writeAcknowledgement(before, next, last_seq)
-        : this.#writeAll(before, next, last_seq);
-    if (changes !== 1) assert(false, `delivery ${next.id} changed under the writer's hands`);
-  }
-
-  #writeCount({ number, delivery: was }: Held, next: Delivery, seq: number) {
-    const { count, rows, revision, updated_at } = next;
-    return this.#count.run(
-      count,
-      rows,
-      revision,
-      updated_at,
-      seq,
-      number,
-      was.state,
-      was.lease_epoch,
-      was.revision,
-      was.count,
-    );
-  }
-
-  #writeAcknowledgement({ number, delivery: was }: Held, next: Delivery, seq: number) {
-    return this.#acknowledge.run(
-      next.state,
-      next.lease_epoch,
-      next.updated_at,
-      next.action,
-      next.read_at,
-      liveFlag(next),
-      unreadFlag(next),
-      dueAt(next),
-      seq,
-      number,
-      was.state,
-      was.lease_epoch,
-      was.revision,
-      was.count,
-    );
-  }
-
-  #writeAll({ number, delivery: was }: Held, next: Delivery, seq: number) {
-    return this.#updateDelivery.run(
-      next.thread_id,
-      next.state,
-      next.channel,
-      axesText(next.effective),
-      next.priority,
-      next.revision,
-      next.count,
-      next.lease_epoch,
-      next.lease?.id ?? null,
-      next.lease?.owner ?? null,
-      next.deadline,
-      next.not_before,
-      next.attempts,
-      next.updated_at,
-      next.action,
-      next.read_at,
-      next.reason,
-      liveFlag(next),
-      unreadFlag(next),
-      dueAt(next),
-      seq,
-      next.rows,
-      next.open_until,
-      number,
-      was.state,
-      was.lease_epoch,
-      was.revision,
-      was.count,
-    );
   }
 
   /** A merge or a flush changed the words. */
@@ -406,11 +229,6 @@ export class Ledger {
     const held: Held = { notification, delivery, number, last_seq };
     this.#put(before, held);
     return held;
-  }
-
-  #writeWords({ number, notification }: Held): void {
-    const { content, data, severity, directive, degraded } = notification;
-    this.#updateNotification.run(content, data === null ? null : jsonText(data), severity, directive, degraded, number);
   }
 
   /** The coarse index names the block while anything in it is live or unread. */
@@ -531,58 +349,4 @@ export function heldOf(row: HeldRow): Held {
     reason: row[36],
   };
   return { notification, delivery: delivery as Delivery, number, last_seq: row[37] };
-}
-
-/** Whether there are more events, and nothing but numbers has changed. */
-function isCount(was: Delivery, next: Delivery): boolean {
-  return (
-    next.count > was.count &&
-    was.state === next.state &&
-    was.lease_epoch === next.lease_epoch &&
-    was.thread_id === next.thread_id &&
-    was.effective === next.effective &&
-    was.priority === next.priority &&
-    was.open_until === next.open_until &&
-    was.deadline === next.deadline &&
-    was.not_before === next.not_before &&
-    was.attempts === next.attempts &&
-    was.action === next.action &&
-    was.read_at === next.read_at &&
-    was.reason === next.reason
-  );
-}
-
-/** Whether nothing differs but what an acknowledgement changes. */
-function isAcknowledgement(was: Delivery, next: Delivery): boolean {
-  return (
-    was.lease === null &&
-    next.lease === null &&
-    was.thread_id === next.thread_id &&
-    was.effective === next.effective &&
-    was.channel === next.channel &&
-    was.priority === next.priority &&
-    was.revision === next.revision &&
-    was.count === next.count &&
-    was.open_until === next.open_until &&
-    was.deadline === next.deadline &&
-    was.not_before === next.not_before &&
-    was.attempts === next.attempts &&
-    was.reason === next.reason
-  );
-}
-
-/** The flags are functions of the delivery; `check` compares them with the rows. */
-export function liveFlag(delivery: Delivery): 0 | 1 {
-  return isTerminal(delivery.state) ? 0 : 1;
-}
-
-export function unreadFlag(delivery: Delivery): 0 | 1 {
-  const shown = delivery.channel === "inbox" || delivery.channel === "floor";
-  return delivery.state === "DELIVERED" && shown && delivery.read_at === null ? 1 : 0;
-}
-
-export function dueAt(delivery: Delivery): number | null {
-  const { state, deadline, open_until } = delivery;
-  if (isTerminal(state) || state === "LOCKED") return null;
-  return open_until === null ? deadline : Math.min(open_until, deadline);
 }

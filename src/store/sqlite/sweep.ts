@@ -8,7 +8,8 @@ import type { Connection, Statement } from "./connection.js";
 import type { Core } from "./core.js";
 import { type DueHint, FIRST_HINT, hasPassed } from "./due.js";
 import { flush } from "./flush.js";
-import { dueAt, type Held } from "./ledger.js";
+import type { Held } from "./ledger.js";
+import { dueAt } from "./ledger_tables.js";
 
 /** Hints looked at in one transaction, and how many blocks of rows are read for them. */
 const HINTS_MAX = 512;
