@@ -7,7 +7,7 @@ import { parseSubject } from "../../domain/subject.js";
 import { isTerminal } from "../../domain/transitions.js";
 import { axesText } from "../codec.js";
 import type { Connection, Statement } from "./connection.js";
-import type { Held } from "./ledger.js";
+import type { Held } from "./held.js";
 
 export class LedgerTables {
   readonly #insertNotification: Statement;

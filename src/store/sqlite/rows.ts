@@ -2,7 +2,7 @@ import type { EventId } from "../../domain/ids.js";
 import { LIMITS } from "../../domain/limits.js";
 import { numberInId } from "../../platform/ids.js";
 import type { Connection, Statement } from "./connection.js";
-import type { Held } from "./ledger.js";
+import type { Held } from "./held.js";
 
 /** A row as it is stored: which event it shows, how often one with its key came, and since when. */
 export interface RowRecord {
