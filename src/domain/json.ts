@@ -59,13 +59,22 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
 
 /** The same value always gives the same text, whatever the order of its keys. */
 export function canonicalJson(value: Json): string {
+  if (typeof value === "string") return textJson(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const object = value as JsonObject;
   const keys = Object.keys(object).sort();
-  // Most are flat, and JSON.stringify then does all of it.
-  if (keys.every((key) => typeof object[key] !== "object")) return JSON.stringify(object, keys);
-  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonicalJson(object[key] as Json)}`).join(",")}}`;
+  let text = "";
+  for (const key of keys) text += `${text === "" ? "{" : ","}${textJson(key)}:${canonicalJson(object[key] as Json)}`;
+  return text === "" ? "{}" : `${text}}`;
+}
+
+/** Nothing in it is escaped. */
+const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
+
+/** The JSON of a text, without asking for it where it is the text in quotes. */
+function textJson(text: string): string {
+  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
 class Given {

@@ -54,6 +54,9 @@ export type FlushWords = Pick<Notification, "content" | "severity" | "degraded">
 /** A change before the store links it to the previous one about the same notification. */
 export type NewChange = Change & { readonly prev: null };
 
+/** While it is made. */
+type Mutable<Made> = { -readonly [Field in keyof Made]: Made[Field] };
+
 export type Decision =
   | { readonly outcome: "changed"; readonly change: NewChange; readonly next: Delivery }
   | { readonly outcome: "same" }
@@ -307,7 +310,7 @@ export interface MergeInput {
   readonly subscriber_id: SubscriberId;
   readonly priority: Priority;
   /** The row that it counts to, where there are rows. */
-  readonly row?: number;
+  readonly row?: number | undefined;
   /** What it says then, asked only where it is to be said now. */
   words(): MergedWords;
 }
@@ -341,11 +344,9 @@ export function decideMerge(kept: Kept, input: MergeInput, at: number): MergeDec
     case "revise":
     case "revise_again": {
       const priority = higherPriority(delivery.priority, input.priority);
-      const set: Patch = {
-        count: delivery.count + 1,
-        priority,
-        ...(input.row === delivery.rows ? { rows: delivery.rows + 1 } : {}),
-      };
+      const set: Mutable<Patch> = { count: delivery.count + 1 };
+      if (priority !== delivery.priority) set.priority = priority;
+      if (input.row === delivery.rows) set.rows = delivery.rows + 1;
       // It is worded when its batch is closed.
       if (delivery.open_until !== null) return mergedInto(kept, set, undefined, input, at);
       const { words, revises } = input.words();
@@ -375,7 +376,7 @@ function mergedInto(
   input: MergeInput,
   at: number,
 ): MergeDecision {
-  const change: NewChange = {
+  const change: Mutable<NewChange> = {
     notification_id: kept.delivery.id,
     command: "merge",
     path: [],
@@ -383,9 +384,9 @@ function mergedInto(
     set,
     event_id: input.event_id,
     subscriber_id: input.subscriber_id,
-    ...(input.row === undefined ? {} : { row: input.row }),
-    ...(words === undefined ? {} : { words }),
   };
+  if (input.row !== undefined) change.row = input.row;
+  if (words !== undefined) change.words = words;
   const notification = words === undefined ? kept.notification : { ...kept.notification, ...words };
   return { outcome: "merged", change, next: { notification, delivery: patched(kept.delivery, [], set, at) } };
 }
@@ -403,8 +404,30 @@ export function evolve(kept: Kept | undefined, change: Change, at: number): Kept
 }
 
 function patched(delivery: Delivery, path: readonly State[], set: Patch, at: number): Delivery {
-  // Not one literal with two spreads: V8 would build it field by field, and this is on every path.
-  const next = Object.assign({ ...delivery }, set, { state: path.at(-1) ?? delivery.state, updated_at: at });
+  // Field by field, since this is on every path, and a spread with an assignment takes ten times as long.
+  const next = {
+    id: delivery.id,
+    user_id: delivery.user_id,
+    thread_id: set.thread_id === undefined ? delivery.thread_id : set.thread_id,
+    state: path.at(-1) ?? delivery.state,
+    channel: set.channel ?? delivery.channel,
+    effective: set.effective ?? delivery.effective,
+    priority: set.priority ?? delivery.priority,
+    revision: set.revision ?? delivery.revision,
+    count: set.count ?? delivery.count,
+    rows: set.rows ?? delivery.rows,
+    lease_epoch: set.lease_epoch ?? delivery.lease_epoch,
+    lease: set.lease === undefined ? delivery.lease : set.lease,
+    deadline: set.deadline ?? delivery.deadline,
+    open_until: set.open_until === undefined ? delivery.open_until : set.open_until,
+    not_before: set.not_before ?? delivery.not_before,
+    attempts: set.attempts ?? delivery.attempts,
+    quiet: set.quiet ?? delivery.quiet,
+    updated_at: at,
+    action: set.action === undefined ? delivery.action : set.action,
+    read_at: set.read_at === undefined ? delivery.read_at : set.read_at,
+    reason: set.reason === undefined ? delivery.reason : set.reason,
+  } satisfies Record<keyof Delivery, unknown>;
   // Not asked for beforehand: the words of an assertion cost more than the rest of this.
   if ((next.state === "LOCKED") !== (next.lease !== null))
     assert(false, `${next.id} would be ${next.state} with${next.lease === null ? "out" : ""} a lease`);

@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Axes } from "../domain/axes.js";
 import type { NewEvent } from "../domain/event.js";
-import { OVERFLOW_SUBSCRIBER, subscriberId, threadId, userId } from "../domain/ids.js";
+import { type EventId, OVERFLOW_SUBSCRIBER, subscriberId, threadId, userId } from "../domain/ids.js";
 import { DEFAULT_POLICY, type DeliveryPolicy } from "../domain/policy.js";
-import { HOST } from "../domain/principal.js";
+import { HOST, userPrincipal } from "../domain/principal.js";
 import { ManualClock } from "../platform/manual_clock.js";
 import { audit } from "./audit.js";
 import type { Accepted, Draft, Store, Stored } from "./contract.js";
@@ -102,6 +102,52 @@ export function batchesContract(name: string, harness: () => Promise<StoreHarnes
       const closed = await only(accepted);
       expect(closed.delivery).toMatchObject({ state: "PENDING", open_until: null, revision: 1 });
       expect(lines(closed)).toEqual([line("search")]);
+    });
+
+    it("whoever comes in the same commit is told what came before it, and no more (I14)", async () => {
+      // How much waits is known from now on: no later one makes the store count, and write for it.
+      await emit("before");
+      await emit("before that", {}, { source: "another" });
+      expect((await claim()).claimed).toHaveLength(1);
+      const [first, second, claimed, third] = await Promise.all([
+        emit("a"),
+        emit("b", {}, { source: "another" }),
+        claim(),
+        emit("c"),
+      ]);
+      expect(claimed.claimed.map(lines)).toEqual([[line("a"), line("b")]]);
+      const [told] = claimed.claimed;
+      expect(told?.event_ids).toEqual([first.event_id, second.event_id]);
+      expect(await only(first)).toEqual(told);
+      expect(first.matches[0]?.stored.delivery).toMatchObject({ state: "PENDING", rows: 1, count: 1 });
+      expect(second.matches[0]?.stored.delivery).toMatchObject({ state: "PENDING", rows: 2, count: 2 });
+      expect((await only(third)).delivery).toMatchObject({ state: "PENDING", rows: 1, count: 1 });
+    });
+
+    it("one that is refused leaves nothing among those of its commit", async () => {
+      const refused = store.accept(
+        userPrincipal(userId("bob")),
+        acceptance({ thread_id: ONE, payload: { tool: "b" } }, { content: null, axes: CONTEXT, batch: BATCH }),
+      );
+      const [first, answer, last] = await Promise.allSettled([emit("a"), refused, emit("c")]);
+      expect([first.status, answer.status, last.status]).toEqual(["fulfilled", "rejected", "fulfilled"]);
+      expect((await all()).map(({ delivery: { rows, count } }) => ({ rows, count }))).toEqual([{ rows: 2, count: 2 }]);
+    });
+
+    it("the events behind it are told in the order in which they came, whichever row shows them", async () => {
+      const came: EventId[] = [];
+      let answer: readonly EventId[] = [];
+      for (const tool of ["a", "b", "a", "c", "b", "a"]) {
+        const accepted = await emit(tool);
+        came.push(accepted.event_id);
+        answer = accepted.matches[0]?.stored.event_ids ?? [];
+        expect(answer).toEqual(came);
+      }
+      await store.close();
+      store = await place.open({ clock, policy: POLICY, editor });
+      const [read] = await all();
+      expect(read?.event_ids).toEqual(came);
+      expect(read?.delivery).toMatchObject({ rows: 3, count: 6 });
     });
 
     it("events that differ are rows of one, and eleven are ten and one (I14)", async () => {

@@ -10,7 +10,7 @@ import { characters, isTrue, lookup, textOf } from "./operations.js";
 import { type Evaluate, Namespace, type Run } from "./run.js";
 import { type Node, parseExpression, shown } from "./syntax.js";
 import { COMPARISONS, TESTS } from "./tests.js";
-import { FORBIDDEN_NAMES, field, isList, itemAt, nameOf, newObject, ToonText, type Value } from "./value.js";
+import { FORBIDDEN_NAMES, field, isList, itemAt, nameOf, put, ToonText, type Value } from "./value.js";
 
 /** What the compiler knows of its place in the template. */
 export interface Place {
@@ -186,8 +186,8 @@ class Compiler {
     });
     return (run) => {
       run.step();
-      const object = newObject();
-      for (const [key, evaluate] of fields) object[key] = evaluate(run);
+      const object: Record<string, Value> = {};
+      for (const [key, evaluate] of fields) put(object, key, evaluate(run));
       return object;
     };
   }

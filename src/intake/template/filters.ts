@@ -4,7 +4,7 @@ import { characters, isEqual, isTrue, jsonOf, keysOf, lookupPath, order, textOf 
 import type { Run } from "./run.js";
 import { passes, searching } from "./tests.js";
 import { isoMs } from "./time.js";
-import { field, isList, isObject, itemAt, itemsIn, nameOf, newObject, ToonText, type Value } from "./value.js";
+import { field, isList, isObject, itemAt, itemsIn, nameOf, put, ToonText, type Value } from "./value.js";
 
 type Apply = Callable["apply"];
 
@@ -76,8 +76,8 @@ export const FILTERS: ReadonlyMap<string, Callable> = new Map<string, Callable>(
 /** `pick(tool="payload.tool_name", …)` makes rows for a table. Its parameters are the columns, so it stands apart. */
 export function pick(run: Run, value: Value, columns: ReadonlyMap<string, Value>): Value {
   return itemsOf(run, value).map((item) => {
-    const row = newObject();
-    for (const [name, path] of columns) row[name] = attributeOf(run, item, path) ?? null;
+    const row: Record<string, Value> = {};
+    for (const [name, path] of columns) put(row, name, attributeOf(run, item, path) ?? null);
     return row;
   });
 }

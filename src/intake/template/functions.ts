@@ -1,8 +1,8 @@
 /** What a template may call. There is nothing else to call: no methods, no macros, nothing of JavaScript. */
-import { encode } from "@toon-format/toon";
 import { beginning, characters, cleanCopy, textOf } from "./operations.js";
 import type { Run } from "./run.js";
 import { agoWords, isoMs } from "./time.js";
+import { toonOf } from "./toon.js";
 import { nameOf, ToonText, type Value } from "./value.js";
 
 /** Parameters by position; each can be named, too. `apply` gets one value for each, undefined where none was given. */
@@ -13,7 +13,7 @@ export interface Callable {
 }
 
 export const FUNCTIONS: ReadonlyMap<string, Callable> = new Map<string, Callable>([
-  ["toon", { parameters: ["value"], required: 1, apply: (run, [value]) => toonOf(run, value) }],
+  ["toon", { parameters: ["value"], required: 1, apply: (run, [value]) => toon(run, value) }],
   ["ago", { parameters: ["time"], required: 1, apply: (run, [time]) => ago(run, time) }],
   [
     "truncate",
@@ -22,9 +22,9 @@ export const FUNCTIONS: ReadonlyMap<string, Callable> = new Map<string, Callable
 ]);
 
 /** In TOON, by the official encoder. Objects with the same keys in a list become a table. */
-function toonOf(run: Run, value: Value): ToonText {
+function toon(run: Run, value: Value): ToonText {
   const copy = cleanCopy(run, value);
-  const text = run.made(encode(copy));
+  const text = run.made(toonOf(copy));
   // Quotes and escapes cost the most; an own text was made for each.
   run.step(text.length / 4);
   return new ToonText(text, typeof copy !== "object" || copy === null);

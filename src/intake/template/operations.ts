@@ -8,7 +8,7 @@ import {
   isObject,
   itemAt,
   nameOf,
-  newObject,
+  put,
   RANKS,
   ToonText,
   type Value,
@@ -140,12 +140,12 @@ export function cleanCopy(run: Run, value: Value, room = Number.POSITIVE_INFINIT
       return items;
     }
     if (!isObject(one)) return null;
-    const copy = newObject() as { [key: string]: CleanJson };
+    const copy: { [key: string]: CleanJson } = {};
     for (const key of keysOf(run, one)) {
       if (left <= 0) break;
       const name = text(key);
       if (name !== key && Object.hasOwn(copy, name)) continue;
-      copy[name] = copyOf(field(one, key), depth + 1);
+      put(copy, name, copyOf(field(one, key), depth + 1));
     }
     return copy;
   };

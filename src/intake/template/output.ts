@@ -7,19 +7,24 @@
  * safe, else quoted and escaped. So a decoder gives back exactly the text that was put together, and no value can add a
  * line, be a key, or end the text it stands in. Numbers, booleans and null cannot either, and are printed as own text.
  */
-import { encode } from "@toon-format/toon";
 import type { Run } from "./run.js";
+import { toonScalar } from "./toon.js";
 import type { ToonText } from "./value.js";
 
-type Part =
-  | { readonly kind: "own" | "data"; readonly text: string }
-  | { readonly kind: "toon"; readonly toon: ToonText };
+/** A piece of a line; `toon` is what `toon()` made. */
+interface Part {
+  readonly text: string;
+  readonly own: boolean;
+  readonly toon: ToonText | null;
+}
 
 export class Output {
   readonly #run: Run;
   readonly #lines: string[] = [];
   #chars = 0;
-  #line: Part[] = [];
+  /** The line that is being written: the template's own words up to the first value, and then everything. */
+  #own = "";
+  #rest: Part[] = [];
 
   constructor(run: Run) {
     this.#run = run;
@@ -30,22 +35,22 @@ export class Output {
     this.#count(text.length);
     let start = 0;
     for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
-      this.#push({ kind: "own", text: text.slice(start, end) });
+      this.#add(text.slice(start, end));
       this.#endLine();
       start = end + 1;
     }
-    this.#push({ kind: "own", text: start === 0 ? text : text.slice(start) });
+    this.#add(start === 0 ? text : text.slice(start));
   }
 
   /** Text from outside, cleaned already. */
   data(text: string): void {
     this.#count(text.length);
-    this.#line.push({ kind: "data", text });
+    this.#rest.push({ text, own: false, toon: null });
   }
 
   toon(toon: ToonText): void {
     this.#count(toon.text.length);
-    this.#line.push({ kind: "toon", toon });
+    this.#rest.push({ text: toon.text, own: false, toon });
   }
 
   /** The whole text, without empty lines before and after it. */
@@ -58,8 +63,9 @@ export class Output {
     return text;
   }
 
-  #push(part: Part & { kind: "own" }): void {
-    if (part.text !== "") this.#line.push(part);
+  #add(text: string): void {
+    if (this.#rest.length === 0) this.#own += text;
+    else if (text !== "") this.#rest.push({ text, own: true, toon: null });
   }
 
   #count(chars: number): void {
@@ -73,52 +79,39 @@ export class Output {
   }
 
   #endLine(): void {
-    const parts = this.#line;
-    this.#line = [];
-    this.#lines.push(lineOf(parts));
+    this.#lines.push(this.#rest.length === 0 ? this.#own : lineOf(this.#own, this.#rest));
+    this.#own = "";
+    if (this.#rest.length > 0) this.#rest = [];
   }
 }
 
-function lineOf(parts: readonly Part[]): string {
-  let own = "";
-  let first = 0;
-  for (; first < parts.length; first++) {
-    const part = parts[first];
-    if (part?.kind !== "own") break;
-    own += part.text;
-  }
-  if (first === parts.length) return own;
-
-  const rest = parts.slice(first);
+/** `rest` begins with the first value of the line. */
+function lineOf(own: string, rest: readonly Part[]): string {
   const block = onlyToon(rest);
   // A block that stands alone: its lines are the encoder's, as far in as the tag was.
-  if (block !== undefined && own.trim() === "") return indented(block.text, own);
+  if (block !== null && own.trim() === "") return indented(block.text, own);
 
   const start = scalarStart(own);
   const head = own.slice(0, start);
   const before = own.slice(start).trimStart();
-  const lead = head === "" || /[ \t]$/.test(head) ? head : `${head} `;
+  const lead = head === "" || head.endsWith(" ") || head.endsWith("\t") ? head : `${head} `;
   if (block?.scalar === true && before === "") return lead + block.text;
-  const text = scalarText([{ kind: "own", text: before }, ...rest]);
-  return lead + (isPlain(text) ? text : encode(text));
-}
-
-const PLAIN = /^[A-Za-z][A-Za-z0-9 _./()%+=!?-]*$/;
-const WORDS: ReadonlySet<string> = new Set(["true", "false", "null"]);
-
-/** Whether the encoder would write it as it is: sure for these, and most texts are such. A test compares the two. */
-export function isPlain(text: string): boolean {
-  return PLAIN.test(text) && !text.endsWith(" ") && !WORDS.has(text);
+  return lead + toonScalar(scalarText(before, rest));
 }
 
 /** The one thing that `toon()` made, if nothing else but blanks is there. */
-function onlyToon(parts: readonly Part[]): ToonText | undefined {
-  const said = parts.filter((part) => part.kind !== "own" || part.text.trim() !== "");
-  const [part] = said;
-  return said.length === 1 && part?.kind === "toon" ? part.toon : undefined;
+function onlyToon(parts: readonly Part[]): ToonText | null {
+  const toon = parts[0]?.toon ?? null;
+  if (toon === null) return null;
+  for (let index = 1; index < parts.length; index += 1) {
+    const part = parts[index] as Part;
+    if (!part.own || part.text.trim() !== "") return null;
+  }
+  return toon;
 }
 
 function indented(text: string, indentation: string): string {
+  if (indentation === "") return text;
   return text
     .split("\n")
     .map((line) => indentation + line)
@@ -137,22 +130,26 @@ function scalarStart(own: string): number {
   return /^[ \t]*(?:- )?/.exec(own)?.[0].length ?? 0;
 }
 
-/** The template's own blanks at both ends are not part of it, also where the value beside them is empty. */
-function scalarText(parts: readonly Part[]): string {
-  const said = parts
-    .map((part) =>
-      part.kind === "toon" ? { own: false, text: part.toon.text } : { own: part.kind === "own", text: part.text },
-    )
-    .filter(({ text }) => text !== "");
-  for (let first = said[0]; first?.own === true; first = said[0]) {
-    first.text = first.text.trimStart();
-    if (first.text !== "") break;
-    said.shift();
+/**
+ * The template's own blanks at both ends are not part of it, also where the value beside them is empty. `before` is its own,
+ * and has none at its start.
+ */
+function scalarText(before: string, rest: readonly Part[]): string {
+  let text = before;
+  let isOwn = true;
+  let from = 0;
+  for (; text === "" && from < rest.length; from += 1) {
+    const part = rest[from] as Part;
+    isOwn = part.own;
+    text = isOwn ? part.text.trimStart() : part.text;
   }
-  for (let last = said.at(-1); last?.own === true; last = said.at(-1)) {
-    last.text = last.text.trimEnd();
-    if (last.text !== "") break;
-    said.pop();
+  let to = rest.length;
+  let last = "";
+  for (; last === "" && to > from; to -= 1) {
+    const part = rest[to - 1] as Part;
+    last = part.own ? part.text.trimEnd() : part.text;
   }
-  return said.map(({ text }) => text).join("");
+  if (last === "") return isOwn ? text.trimEnd() : text;
+  for (let index = from; index < to; index += 1) text += (rest[index] as Part).text;
+  return text + last;
 }

@@ -17,8 +17,10 @@ export class Scope {
   }
 
   get(name: string): Value | Namespace {
-    for (let scope: Scope | null = this; scope !== null; scope = scope.outer)
-      if (scope.#names.has(name)) return scope.#names.get(name);
+    for (let scope: Scope | null = this; scope !== null; scope = scope.outer) {
+      const value = scope.#names.get(name);
+      if (value !== undefined || scope.#names.has(name)) return value;
+    }
     return undefined;
   }
 

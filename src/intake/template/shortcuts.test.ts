@@ -3,9 +3,9 @@ import { decode, encode } from "@toon-format/toon";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../domain/json.js";
-import { isPlain } from "./output.js";
 import { compileTemplate } from "./template.js";
 import { isoMs } from "./time.js";
+import { isPlain, toonOf, toonScalar } from "./toon.js";
 
 function render(source: string, payload: Json): string {
   const event = { payload };
@@ -78,6 +78,67 @@ describe("a text that is written as it is", () => {
         expect(decode(render(template, one))).toEqual({ k: one });
       }),
       { numRuns: 500 },
+    );
+  });
+});
+
+describe("a table that is written without the encoder", () => {
+  const odd = fc.constantFrom(
+    "",
+    "true",
+    "-",
+    "5",
+    "1e5",
+    "a:b",
+    "a,b",
+    "[a",
+    "a}",
+    'a"b',
+    "a\\b",
+    "a\nb",
+    " a",
+    "a ",
+    "#a",
+    "é:",
+  );
+  const scalar = fc.oneof(
+    odd,
+    fc.string(),
+    fc.integer(),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.boolean(),
+    fc.constant(null),
+  );
+  const key = fc.constantFrom("a", "b", "tool_name", "_", "T1", "a.b", "a b", "1", "");
+  const row = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ a: scalar, b: scalar }) },
+    fc.dictionary(key, scalar, { noNullPrototype: true }),
+    fc.record({ b: scalar, a: scalar }),
+    fc.record({ a: fc.oneof(scalar, fc.record({ c: scalar }), fc.array(scalar)), b: scalar }),
+    scalar,
+  );
+  const rows = fc.oneof(
+    fc.array(fc.record({ a: scalar, tool_name: scalar })),
+    fc.array(row),
+    fc.array(fc.array(row)),
+    scalar,
+  );
+
+  it("is as the encoder writes it, and so is whatever is none", () => {
+    fc.assert(
+      fc.property(fc.oneof(rows, fc.dictionary(key, rows, { maxKeys: 2, noNullPrototype: true })), (value) => {
+        expect(toonOf(value)).toBe(encode(value));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it("and so is a text alone", () => {
+    fc.assert(
+      fc.property(fc.oneof(odd, fc.string(), fc.string({ unit: fc.constantFrom(...'a:,"\\[]{} -#5') })), (text) => {
+        expect(toonScalar(text)).toBe(encode(text));
+      }),
+      { numRuns: 5_000 },
     );
   });
 });

@@ -282,8 +282,8 @@ function printValue(run: Run, output: Output, value: Value, own: boolean): void 
 }
 
 function bind(run: Run, targets: readonly string[], item: Value): void {
-  const [only, ...more] = targets;
-  if (only !== undefined && more.length === 0) {
+  const [only] = targets;
+  if (only !== undefined && targets.length === 1) {
     run.scope.set(only, item);
     return;
   }

@@ -67,9 +67,10 @@ export function field(value: Value, key: string): Value {
   return isObject(value) ? own(value, key) : undefined;
 }
 
-/** An object without a prototype: any key is just a key. */
-export function newObject(): Record<string, Value> {
-  return Object.create(null) as Record<string, Value>;
+/** `object[key] = value` for any key. Without a prototype every key would be just a key, and each read a search. */
+export function put<Item>(object: Record<string, Item>, key: string, value: Item): void {
+  if (key !== "__proto__") object[key] = value;
+  else Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true });
 }
 
 export const RANKS = ["nothing", "null", "a boolean", "a number", "a text", "a list", "an object"] as const;

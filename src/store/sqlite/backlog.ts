@@ -56,6 +56,11 @@ export class Backlog {
     return this.#ofSubscriber.get(user_id, place, subscriber_id) as number | undefined;
   }
 
+  /** Whether nothing is read to count what waits. */
+  knows(user_id: UserId, place: string, source: string): boolean {
+    return this.#counts.has(placeKey(user_id, place)) && this.#counts.has(sourceKey(user_id, source));
+  }
+
   inPlace(user_id: UserId, place: string): number {
     return this.#count(placeKey(user_id, place), () => this.#inPlace.get(user_id, place) as number);
   }

@@ -98,8 +98,8 @@ export function write(
 
 export function writeSteps(core: Core, steps: readonly Step[], seq: number): void {
   for (const { before, change, next } of steps) {
-    core.ledger.update(before, next, seq);
-    if (change.words !== undefined) core.ledger.rewrite(before.number, { ...before.notification, ...change.words });
+    const held = core.ledger.update(before, next, seq);
+    if (change.words !== undefined) core.ledger.rewrite(held, { ...before.notification, ...change.words });
     const let_go = before.delivery.lease;
     if (let_go !== null && next.lease === null) core.leases.letGo(let_go.id);
   }

@@ -121,7 +121,10 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
   },
   {
     says: "a count disagrees with the events behind it",
-    sql: "SELECT number FROM deliveries d WHERE count - 1 <> (SELECT count(*) FROM merged_events m WHERE m.number = d.number)",
+    sql: `SELECT number FROM deliveries d WHERE count <> (SELECT count(*) FROM (
+        SELECT event_id FROM notifications n WHERE n.number = d.number
+        UNION SELECT event_id FROM notification_rows r WHERE r.number = d.number
+        UNION SELECT event_id FROM merged_events m WHERE m.number = d.number))`,
   },
   {
     says: "a delivery is open that takes no more rows",

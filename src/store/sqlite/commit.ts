@@ -30,6 +30,7 @@ export interface Transaction {
 
 interface Operation {
   readonly run: (transaction: Transaction) => unknown;
+  readonly gathers: boolean;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
   value: unknown;
@@ -46,6 +47,8 @@ export interface CommitHooks {
   now(): number;
   /** Before the operations, inside the transaction. */
   begun(transaction: Transaction): void;
+  /** Before each operation: whether it leaves what it changes to be written later; and with `false` before the commit. */
+  gather(gathers: boolean): void;
   /** After the commit, before anyone is answered. */
   committed(): void;
   /** The store has stopped. */
@@ -79,8 +82,11 @@ export class CommitQueue {
     return this.#failure;
   }
 
-  /** Runs `run` in the next transaction that has room; resolves with what it returned, after the commit. */
-  write<Value>(lane: string, run: (transaction: Transaction) => Value): Promise<Value> {
+  /**
+   * Runs `run` in the next transaction that has room; resolves with what it returned, after the commit. One that
+   * `gathers` reads no table whose rows it leaves to be written at the end of the transaction, with those of the others.
+   */
+  write<Value>(lane: string, run: (transaction: Transaction) => Value, gathers = false): Promise<Value> {
     return new Promise<Value>((resolve, reject) => {
       const refusal = this.#failure ?? (this.#closed ? closedError() : undefined);
       if (refusal !== undefined) {
@@ -94,6 +100,7 @@ export class CommitQueue {
       }
       queue.operations.push({
         run,
+        gathers,
         resolve: resolve as Operation["resolve"],
         reject,
         value: undefined,
@@ -173,6 +180,7 @@ export class CommitQueue {
       const transaction: Transaction = { at: this.#hooks.now(), wrote: false };
       this.#hooks.begun(transaction);
       for (const operation of operations) this.#runOne(operation, transaction);
+      this.#hooks.gather(false);
       crashPoint("commit.before");
       this.#commit.run();
       crashPoint("commit.after");
@@ -195,6 +203,7 @@ export class CommitQueue {
   }
 
   #runOne(operation: Operation, transaction: Transaction): void {
+    this.#hooks.gather(operation.gathers);
     transaction.wrote = false;
     try {
       operation.value = operation.run(transaction);

@@ -15,8 +15,10 @@ interface JournalRow extends EntryRow {
   readonly body: string;
 }
 
+/** The last digits of an event's id are those of its `seq`; so many say where it is kept at hand. */
+const SLOT_HEX = 3;
 /** How many of the events written last are kept at hand, and how long their entries are at most. */
-const RECENT_MAX = 4_096;
+const RECENT_MAX = 16 ** SLOT_HEX;
 const RECENT_CHARS = 2_048;
 
 const COLUMNS = "seq, at, type, user_id, thread_id, body";
@@ -102,8 +104,7 @@ export class Journal {
 
   /** The event, mostly without reading: those that came last are at hand. */
   event(id: EventId): Event | undefined {
-    const seq = numberInId(id);
-    const recent = seq === undefined ? undefined : this.#recent[seq % RECENT_MAX];
+    const recent = this.#recent[Number.parseInt(id.slice(-SLOT_HEX), 16)];
     return recent?.id === id ? recent : this.ofEvent(id)?.event;
   }
 
@@ -145,5 +146,7 @@ function entryOf(row: JournalRow): JournalEntry {
 }
 
 export function linked(change: NewChange, prev: number | null): Change {
-  return prev === null ? change : { ...change, prev };
+  // It was made for this one, and nobody else has it.
+  if (prev !== null) (change as { prev: number | null }).prev = prev;
+  return change;
 }

@@ -1,22 +1,25 @@
-import { type Channel, isSystemChannel } from "../../domain/axes.js";
-import { assert, StoreError } from "../../domain/errors.js";
+import type { Channel } from "../../domain/axes.js";
+import { StoreError } from "../../domain/errors.js";
 import type { EventId, LeaseId, NotificationId, SubscriberId, ThreadId, UserId } from "../../domain/ids.js";
-import { type JsonObject, jsonText } from "../../domain/json.js";
-import { LIMITS } from "../../domain/limits.js";
+import type { JsonObject } from "../../domain/json.js";
 import type { AckAction, Delivery, Kept, Notification, Reason } from "../../domain/notification.js";
 import type { InjectionPoint, Priority } from "../../domain/priority.js";
 import type { Severity } from "../../domain/severity.js";
-import { parseSubject } from "../../domain/subject.js";
-import { isTerminal, type State } from "../../domain/transitions.js";
+import type { State } from "../../domain/transitions.js";
 import { numberInId } from "../../platform/ids.js";
-import { axesFrom, axesText } from "../codec.js";
+import { axesFrom } from "../codec.js";
 import type { Stored } from "../contract.js";
 import type { Backlog } from "./backlog.js";
 import type { Batches } from "./batches.js";
 import { type Blocks, blockOf } from "./blocks.js";
 import type { Connection, Statement } from "./connection.js";
 import type { DueHints } from "./due.js";
+import type { Held } from "./held.js";
+import { dueAt, isOnFloor, LedgerTables, liveFlag, unreadFlag } from "./ledger_tables.js";
 import type { Meta } from "./meta.js";
+import type { Rows } from "./rows.js";
+
+export type { Held } from "./held.js";
 
 /** A delivery joined with its notification, as SQLite gives it, in the order of HELD_COLUMNS. */
 export type HeldRow = [
@@ -65,18 +68,18 @@ export type HeldRow = [
   quiet: 0 | 1,
 ];
 
-/** A notification as the operations work on it: with its place in the store. */
-export interface Held extends Kept {
-  readonly number: number;
-  readonly last_seq: number;
-}
-
 /** Select these with `.raw()`: an array of 43 is built in a third of the time of an object. */
 export const HELD_COLUMNS = `n.number, n.id, n.thread_id, n.subscriber_id, n.kind, n.source,
   n.subject, n.severity, n.inject_at, n.content, n.data, n.directive, n.axes, n.dedupe_key, n.dedupe_until,
   n.created_at, n.event_id, n.redrive_of, n.linked_to, d.user_id, d.thread_id, d.state, d.channel, d.effective,
   d.priority, d.revision, d.count, d.lease_epoch, d.lease_id, d.owner, d.deadline, d.not_before, d.attempts,
   d.updated_at, d.action, d.read_at, d.reason, d.last_seq, d.rows, d.open_until, n.degraded, n.wake_ms, d.quiet`;
+
+/** What is not written as it is now: as it was written (null: not at all), and as it is. */
+interface Unwritten {
+  readonly was: Held | null;
+  now: Held;
+}
 
 /** How many of the notifications written last are kept at hand. */
 const RECENT_MAX = 4_096;
@@ -87,23 +90,22 @@ export interface Indexes {
   readonly due: DueHints;
   readonly batches: Batches;
   readonly backlog: Backlog;
+  readonly rows: Rows;
 }
 
-/** Notifications and deliveries: the two halves of the ledger. */
+/**
+ * Notifications and deliveries: the two halves of the ledger. While it gathers, what changes is kept, and written when
+ * somebody is about to read the tables, and before the commit: a batch that takes ten events in a transaction is written
+ * once.
+ */
 export class Ledger {
   readonly #blocks: Blocks;
   readonly #due: DueHints;
   readonly #batches: Batches;
   readonly #backlog: Backlog;
-  readonly #insertNotification: Statement;
-  readonly #insertDelivery: Statement;
-  readonly #updateNotification: Statement;
-  readonly #updateDelivery: Statement;
-  readonly #acknowledge: Statement;
-  readonly #count: Statement;
+  readonly #rows: Rows;
+  readonly #tables: LedgerTables;
   readonly #byNumber: Statement;
-  readonly #insertMerged: Statement;
-  readonly #mergedLatest: Statement;
   readonly #lastNumber: Statement;
   readonly #anyLive: Statement;
   readonly #anyUnread: Statement;
@@ -111,58 +113,22 @@ export class Ledger {
   readonly #setDue: Statement;
   /** A ring: each notification has the slot of its number, until one that is as many apart takes it. */
   readonly #recent: (Held | undefined)[];
+  readonly #unwritten = new Map<number, Unwritten>();
+  #gathers = false;
   #number: number;
 
   /** `writer`: nobody else changes the rows, so what was written last is known without asking. */
   constructor(connection: Connection, indexes: Indexes, meta: Meta, writer: boolean) {
-    const { blocks, due, batches, backlog } = indexes;
+    const { blocks, due, batches, backlog, rows } = indexes;
     this.#recent = writer ? new Array<Held | undefined>(RECENT_MAX).fill(undefined) : [];
     this.#blocks = blocks;
     this.#due = due;
     this.#batches = batches;
     this.#backlog = backlog;
+    this.#rows = rows;
     const join = `SELECT ${HELD_COLUMNS} FROM notifications n JOIN deliveries d ON d.number = n.number`;
-    this.#insertNotification = connection.prepare(
-      `INSERT INTO notifications (number, id, thread_id, subscriber_id, kind, source, subject, severity, inject_at,
-        content, data, directive, axes, dedupe_key, dedupe_until, created_at, event_id, redrive_of, linked_to, degraded,
-        wake_ms)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
-    this.#insertDelivery = connection.prepare(
-      `INSERT INTO deliveries (number, user_id, thread_id, state, channel, effective, priority, revision, count,
-        lease_epoch, lease_id, owner, deadline, not_before, attempts, updated_at, action, read_at, reason, subject,
-        live, unread, due_at, last_seq, rows, open_until, source, wakes)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
-    this.#updateNotification = connection.prepare(
-      "UPDATE notifications SET content = ?, data = ?, severity = ?, directive = ?, degraded = ? WHERE number = ?",
-    );
-    // Guarded: the row must still be what the decision was made on, or nothing is written.
-    this.#updateDelivery = connection.prepare(
-      `UPDATE deliveries SET thread_id = ?, state = ?, channel = ?, effective = ?, priority = ?, revision = ?,
-        count = ?, lease_epoch = ?, lease_id = ?, owner = ?, deadline = ?, not_before = ?, attempts = ?,
-        updated_at = ?, action = ?, read_at = ?, reason = ?, live = ?, unread = ?, due_at = ?, last_seq = ?, rows = ?,
-        open_until = ?, quiet = ?, wakes = ?
-       WHERE number = ? AND state = ? AND lease_epoch = ? AND revision = ? AND count = ?`,
-    );
-    // The same for a further event: only the numbers differ.
-    this.#count = connection.prepare(
-      `UPDATE deliveries SET count = ?, rows = ?, revision = ?, updated_at = ?, last_seq = ?
-       WHERE number = ? AND state = ? AND lease_epoch = ? AND revision = ? AND count = ?`,
-    );
-    // The same for the most frequent change: what it leaves as it is need not be bound and written.
-    this.#acknowledge = connection.prepare(
-      `UPDATE deliveries SET state = ?, lease_epoch = ?, updated_at = ?, action = ?, read_at = ?, live = ?, unread = ?,
-        due_at = ?, last_seq = ?
-       WHERE number = ? AND state = ? AND lease_epoch = ? AND revision = ? AND count = ?`,
-    );
+    this.#tables = new LedgerTables(connection);
     this.#byNumber = connection.prepare(`${join} WHERE n.number = ?`).raw();
-    this.#insertMerged = connection.prepare("INSERT INTO merged_events (number, seq, event_id) VALUES (?, ?, ?)");
-    this.#mergedLatest = connection
-      .prepare(
-        `SELECT event_id FROM merged_events WHERE number = ? ORDER BY seq DESC LIMIT ${LIMITS.eventIdsListed - 1}`,
-      )
-      .pluck();
     this.#anyLive = connection
       .prepare("SELECT 1 FROM deliveries WHERE number / 1024 = ? AND user_id = ? AND channel = ? AND live = 1 LIMIT 1")
       .pluck();
@@ -190,64 +156,41 @@ export class Ledger {
     return this.#number;
   }
 
+  /** From now on what changes is kept, or written at once; what was kept until now is written. */
+  gather(gathers: boolean): void {
+    if (!gathers) this.writeOut();
+    this.#gathers = gathers;
+  }
+
+  /** Before the tables are read, and before the commit. */
+  writeOut(): void {
+    if (this.#unwritten.size > 0) {
+      for (const { was, now } of this.#unwritten.values()) this.#tables.write(was, now);
+      this.#unwritten.clear();
+    }
+    this.#rows.writeOut();
+  }
+
+  /** It is `now` what it was not before. */
+  #put(was: Held | null, now: Held): void {
+    const { number } = now;
+    if (this.#recent.length > 0) this.#recent[number % RECENT_MAX] = now;
+    const unwritten = this.#unwritten.get(number);
+    if (unwritten !== undefined) {
+      unwritten.now = now;
+      return;
+    }
+    if (this.#gathers) this.#unwritten.set(number, { was, now });
+    else this.#tables.write(was, now);
+  }
+
   insert(kept: Kept, seq: number): Held {
     const { notification, delivery } = kept;
     this.#number += 1;
     const number = this.#number;
-    this.#insertNotification.run(
-      number,
-      notification.id,
-      notification.thread_id,
-      notification.subscriber_id,
-      notification.kind,
-      notification.source,
-      notification.subject,
-      notification.severity,
-      notification.inject_at,
-      notification.content,
-      notification.data === null ? null : jsonText(notification.data),
-      notification.directive,
-      axesText(notification.axes),
-      notification.dedupe_key,
-      notification.dedupe_until,
-      notification.created_at,
-      notification.event_id,
-      notification.redrive_of,
-      notification.linked_to,
-      notification.degraded,
-      notification.wake_ms,
-    );
+    const held: Held = { notification, delivery, number, last_seq: seq };
+    this.#put(null, held);
     const due = dueAt(delivery);
-    this.#insertDelivery.run(
-      number,
-      delivery.user_id,
-      delivery.thread_id,
-      delivery.state,
-      delivery.channel,
-      axesText(delivery.effective),
-      delivery.priority,
-      delivery.revision,
-      delivery.count,
-      delivery.lease_epoch,
-      null,
-      null,
-      delivery.deadline,
-      delivery.not_before,
-      delivery.attempts,
-      delivery.updated_at,
-      delivery.action,
-      delivery.read_at,
-      delivery.reason,
-      notification.subject === null ? null : parseSubject(notification.subject).name,
-      liveFlag(delivery),
-      unreadFlag(delivery),
-      due,
-      seq,
-      delivery.rows,
-      delivery.open_until,
-      isSystemChannel(delivery.channel) ? null : notification.source,
-      wakesFlag(notification, delivery),
-    );
     if (delivery.open_until !== null) this.#batches.opened(notification, number);
     this.#backlog.changed(notification, undefined, delivery);
     if (due !== null) this.#due.mark(due, number);
@@ -255,21 +198,18 @@ export class Ledger {
     if (delivery.thread_id !== null) this.#blocks.mark("t", delivery.thread_id, number);
     this.#markOpen(delivery, number);
     if (isOnFloor(delivery)) this.#floor.run(delivery.thread_id, seq, number);
-    return this.#remember({ notification, delivery, number, last_seq: seq });
+    return held;
   }
 
-  /** Writes what a decision made of `before`. */
+  /** What a decision made of `before`. */
   update(before: Held, next: Delivery, seq: number): Held {
     const was = before.delivery;
-    const { changes } = isCount(was, next)
-      ? this.#writeCount(before, next, seq)
-      : isAcknowledgement(was, next)
-        ? this.#writeAcknowledgement(before, next, seq)
-        : this.#writeAll(before, next, seq);
-    if (changes !== 1) assert(false, `delivery ${next.id} changed under the writer's hands`);
-    if (next.thread_id !== was.thread_id && next.thread_id !== null)
-      this.#blocks.mark("t", next.thread_id, before.number);
     const { notification, number } = before;
+    const held: Held = { notification, delivery: next, number, last_seq: seq };
+    // Each change of state of what is there is written: the tables have a guard of their own over them.
+    if (was.state !== next.state) this.#writeIfMoved(number);
+    this.#put(before, held);
+    if (next.thread_id !== was.thread_id && next.thread_id !== null) this.#blocks.mark("t", next.thread_id, number);
     const due = dueAt(next);
     if (due !== null && due !== dueAt(was)) this.#due.mark(due, number);
     this.#markOpen(next, number);
@@ -277,77 +217,15 @@ export class Ledger {
     if (was.open_until !== null && next.open_until === null) this.#batches.closed(notification, number);
     if (was.state !== next.state) this.#backlog.changed(notification, was, next);
     if (isOnFloor(next) && !isOnFloor(was)) this.#floor.run(next.thread_id, seq, number);
-    return this.#remember({ notification, delivery: next, number, last_seq: seq });
+    return held;
   }
 
-  #writeCount({ number, delivery: was }: Held, next: Delivery, seq: number) {
-    const { count, rows, revision, updated_at } = next;
-    return this.#count.run(
-      count,
-      rows,
-      revision,
-      updated_at,
-      seq,
-      number,
-      was.state,
-      was.lease_epoch,
-      was.revision,
-      was.count,
-    );
-  }
-
-  #writeAcknowledgement({ number, delivery: was }: Held, next: Delivery, seq: number) {
-    return this.#acknowledge.run(
-      next.state,
-      next.lease_epoch,
-      next.updated_at,
-      next.action,
-      next.read_at,
-      liveFlag(next),
-      unreadFlag(next),
-      dueAt(next),
-      seq,
-      number,
-      was.state,
-      was.lease_epoch,
-      was.revision,
-      was.count,
-    );
-  }
-
-  #writeAll({ number, notification, delivery: was }: Held, next: Delivery, seq: number) {
-    return this.#updateDelivery.run(
-      next.thread_id,
-      next.state,
-      next.channel,
-      axesText(next.effective),
-      next.priority,
-      next.revision,
-      next.count,
-      next.lease_epoch,
-      next.lease?.id ?? null,
-      next.lease?.owner ?? null,
-      next.deadline,
-      next.not_before,
-      next.attempts,
-      next.updated_at,
-      next.action,
-      next.read_at,
-      next.reason,
-      liveFlag(next),
-      unreadFlag(next),
-      dueAt(next),
-      seq,
-      next.rows,
-      next.open_until,
-      next.quiet ? 1 : 0,
-      wakesFlag(notification, next),
-      number,
-      was.state,
-      was.lease_epoch,
-      was.revision,
-      was.count,
-    );
+  #writeIfMoved(number: number): void {
+    const unwritten = this.#unwritten.get(number);
+    if (unwritten === undefined || unwritten.was === null) return;
+    if (unwritten.was.delivery.state === unwritten.now.delivery.state) return;
+    this.#tables.write(unwritten.was, unwritten.now);
+    this.#unwritten.delete(number);
   }
 
   /** When the watchdog is to look at it, where that is not simply its deadline. */
@@ -357,13 +235,10 @@ export class Ledger {
   }
 
   /** A merge or a flush changed the words. */
-  rewrite(number: number, { content, data, severity, directive, degraded }: Notification): void {
-    this.#updateNotification.run(content, data === null ? null : jsonText(data), severity, directive, degraded, number);
-    this.forget(number);
-  }
-
-  #remember(held: Held): Held {
-    if (this.#recent.length > 0) this.#recent[held.number % RECENT_MAX] = held;
+  rewrite(before: Held, notification: Notification): Held {
+    const { delivery, number, last_seq } = before;
+    const held: Held = { notification, delivery, number, last_seq };
+    this.#put(before, held);
     return held;
   }
 
@@ -379,10 +254,12 @@ export class Ledger {
     if (liveFlag(was) === 1) {
       if (next !== undefined && liveFlag(next) === 1 && next.channel === channel) return;
       if (this.#isFollowed(was, number)) return;
+      this.writeOut();
       if (this.#anyLive.get(blockOf(number), user_id, channel) === undefined)
         this.#blocks.unmark(channel, user_id, number);
     } else if (unreadFlag(was) === 1) {
       if (next !== undefined && unreadFlag(next) === 1) return;
+      this.writeOut();
       if (this.#anyUnread.get(blockOf(number), user_id) === undefined) this.#blocks.unmark("unread", user_id, number);
     }
   }
@@ -410,10 +287,6 @@ export class Ledger {
     if (this.#recent[slot]?.number === number) this.#recent[slot] = undefined;
   }
 
-  addMerged(number: number, seq: number, event_id: EventId): void {
-    this.#insertMerged.run(number, seq, event_id);
-  }
-
   byId(id: NotificationId): Held | undefined {
     const number = numberInId(id);
     const held = number === undefined ? undefined : this.byNumber(number);
@@ -423,19 +296,16 @@ export class Ledger {
   byNumber(number: number): Held | undefined {
     const recent = this.#recent[number % RECENT_MAX];
     if (recent?.number === number) return recent;
+    const unwritten = this.#unwritten.get(number);
+    if (unwritten !== undefined) return unwritten.now;
     const row = this.#byNumber.get(number) as HeldRow | undefined;
     return row === undefined ? undefined : heldOf(row);
   }
 
   /** With the ids of the events behind it: the first, then the latest in the order in which they came. */
   stored(held: Held): Stored {
-    const { notification, delivery } = held;
-    const event_ids = [notification.event_id];
-    if (delivery.count > 1) {
-      const latest = this.#mergedLatest.all(held.number) as EventId[];
-      event_ids.push(...latest.reverse());
-    }
-    return { notification, delivery, event_ids, seq: held.last_seq };
+    const { notification, delivery, last_seq } = held;
+    return { notification, delivery, event_ids: this.#rows.eventIds(held), seq: last_seq };
   }
 }
 
@@ -492,70 +362,4 @@ export function heldOf(row: HeldRow): Held {
     reason: row[36],
   };
   return { notification, delivery: delivery as Delivery, number, last_seq: row[37] };
-}
-
-/** Whether it is one event more, and nothing but numbers has changed. */
-function isCount(was: Delivery, next: Delivery): boolean {
-  return (
-    next.count === was.count + 1 &&
-    was.state === next.state &&
-    was.lease_epoch === next.lease_epoch &&
-    was.thread_id === next.thread_id &&
-    was.effective === next.effective &&
-    was.priority === next.priority &&
-    was.open_until === next.open_until &&
-    was.deadline === next.deadline &&
-    was.not_before === next.not_before &&
-    was.attempts === next.attempts &&
-    was.quiet === next.quiet &&
-    was.action === next.action &&
-    was.read_at === next.read_at &&
-    was.reason === next.reason
-  );
-}
-
-/** Whether nothing differs but what an acknowledgement changes. */
-function isAcknowledgement(was: Delivery, next: Delivery): boolean {
-  return (
-    was.lease === null &&
-    next.lease === null &&
-    was.thread_id === next.thread_id &&
-    was.effective === next.effective &&
-    was.channel === next.channel &&
-    was.priority === next.priority &&
-    was.revision === next.revision &&
-    was.count === next.count &&
-    was.open_until === next.open_until &&
-    was.deadline === next.deadline &&
-    was.not_before === next.not_before &&
-    was.attempts === next.attempts &&
-    was.reason === next.reason
-  );
-}
-
-/** The flags are functions of the delivery; `check` compares them with the rows. */
-export function liveFlag(delivery: Delivery): 0 | 1 {
-  return isTerminal(delivery.state) ? 0 : 1;
-}
-
-export function unreadFlag(delivery: Delivery): 0 | 1 {
-  const shown = delivery.channel === "inbox" || delivery.channel === "floor";
-  return delivery.state === "DELIVERED" && shown && delivery.read_at === null ? 1 : 0;
-}
-
-/** Whether an idle agent is to be woken for it, or told at once. */
-export function wakesFlag({ wake_ms }: Pick<Notification, "wake_ms">, delivery: Delivery): 0 | 1 {
-  if (isSystemChannel(delivery.channel) || isTerminal(delivery.state) || delivery.quiet) return 0;
-  return delivery.channel === "agent" || wake_ms !== null || delivery.priority === "critical" ? 1 : 0;
-}
-
-/** Whether the system has shown it in the conversation. */
-function isOnFloor({ channel, state }: Delivery): boolean {
-  return channel === "floor" && state !== "PENDING" && state !== "SUPPRESSED";
-}
-
-export function dueAt(delivery: Delivery): number | null {
-  const { state, deadline, open_until } = delivery;
-  if (isTerminal(state) || state === "LOCKED") return null;
-  return open_until === null ? deadline : Math.min(open_until, deadline);
 }

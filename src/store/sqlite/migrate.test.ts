@@ -7,8 +7,11 @@ import { temporaryFolder } from "../../../test/support/folder.js";
 import { userId } from "../../domain/ids.js";
 import { DEFAULT_POLICY } from "../../domain/policy.js";
 import { HOST } from "../../domain/principal.js";
+import { numberInId } from "../../platform/ids.js";
 import { ManualClock } from "../../platform/manual_clock.js";
 import { audit } from "../audit.js";
+import type { Stored } from "../contract.js";
+import { acceptance } from "../contract.suite.js";
 import { PlainEditor } from "../editor.suite.js";
 import { APPLICATION_ID } from "./connection.js";
 import { DATABASE_FILE } from "./database.js";
@@ -69,6 +72,38 @@ it("version 1 keeps its ledger, its lists and its deadlines (I5, I8)", async () 
     while ((await store.sweep(64)) > 0);
     const live = [...(await states("ada")), ...(await states("ben"))].filter((one) => !/^(DEL|FAI|SUP)/.test(one));
     expect(live).toEqual([]);
+    expect((await audit(store)).problems).toEqual([]);
+  } finally {
+    await store.close();
+  }
+});
+
+it("version 6 names an event in two places: each is told once (I5)", async () => {
+  const folder = await temporaryFolder();
+  const clock = new ManualClock(Date.UTC(2026, 0, 3));
+  const editor = new PlainEditor();
+  const open = () => openSqliteStore({ folder, policy: DEFAULT_POLICY, clock, editor, mode: "write", waitMs: 0 });
+  const draft = { content: null, batch: { window_ms: 2_000, max_size: 10 } };
+  let store = await open();
+  let made: Stored | undefined;
+  for (const tool of ["a", "b", "a", "c"]) {
+    const accepted = await store.accept(HOST, acceptance({ payload: { tool } }, { ...draft, dedupe_key: tool }));
+    made = accepted.matches[0]?.stored;
+  }
+  const [, ...further] = made?.event_ids ?? [];
+  expect(further).toHaveLength(3);
+  await store.close();
+
+  const database = new Database(join(folder, DATABASE_FILE));
+  const insert = database.prepare("INSERT OR IGNORE INTO merged_events (number, seq, event_id) VALUES (1, ?, ?)");
+  for (const id of further) insert.run(numberInId(id), id);
+  // All that this step does; the later ones have been taken.
+  database.exec(readFileSync(new URL("./migrations/0007_members.sql", import.meta.url), "utf8"));
+  database.close();
+  store = await open();
+  try {
+    const [read] = (await store.list(HOST, { user_id: userId("alice"), limit: 10 })).stored;
+    expect(read?.event_ids).toEqual(made?.event_ids);
     expect((await audit(store)).problems).toEqual([]);
   } finally {
     await store.close();

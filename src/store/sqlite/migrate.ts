@@ -12,7 +12,8 @@ const MIGRATIONS = [
   "0004_hints.sql",
   "0005_batches.sql",
   "0006_carriers.sql",
-  "0007_turns.sql",
+  "0007_members.sql",
+  "0008_turns.sql",
 ] as const;
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -41,6 +41,7 @@ export function foldOverflow(core: Core, transaction: Transaction, { notificatio
   const { user_id } = delivery;
   const { source } = notification;
   const place = placeOf(delivery);
+  if (!core.backlog.knows(user_id, place, source)) core.ledger.writeOut();
   const { pendingPerThread, pendingPerSource } = core.policy;
   if (core.backlog.inPlace(user_id, place) > pendingPerThread)
     fold(core, transaction, user_id, pendingPerThread, (priority, limit) =>
@@ -62,6 +63,7 @@ function fold(
   const wanted = Math.max(1, Math.floor(limit / PART));
   const places = new Map<ThreadId | null, Held[]>();
   let found = 0;
+  core.ledger.writeOut();
   for (const priority of FOLDABLE) {
     // One of them may be a summary, which is spared.
     for (const number of oldest(priority, wanted - found + 1)) {
@@ -75,6 +77,7 @@ function fold(
     if (found >= wanted) break;
   }
   for (const [thread_id, held] of places) foldInto(core, transaction, user_id, thread_id, held);
+  core.ledger.writeOut();
 }
 
 /** One entry: the event that tells of it, what was folded, and the summary. */
@@ -88,6 +91,7 @@ function foldInto(
   const { at } = transaction;
   const seq = core.journal.nextSeq;
   const place = thread_id ?? ANY_THREAD;
+  core.ledger.writeOut();
   const known = core.backlog.ofSubscriber(user_id, place, OVERFLOW_SUBSCRIBER);
   const into = known === undefined ? undefined : core.ledger.byNumber(known);
   const event: Event = {
@@ -141,9 +145,8 @@ function foldInto(
   );
   assert(merge.outcome === "merged", "a summary that is pending takes more");
   append(merge.change);
-  core.ledger.addMerged(into.number, seq, event.id);
-  core.ledger.update(into, merge.next.delivery, seq);
-  core.ledger.rewrite(into.number, merge.next.notification);
+  core.rows.add(into, event.id);
+  core.ledger.rewrite(core.ledger.update(into, merge.next.delivery, seq), merge.next.notification);
 }
 
 function summaryOf(

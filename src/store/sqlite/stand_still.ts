@@ -3,7 +3,8 @@ import { isSystemChannel } from "../../domain/axes.js";
 import type { Delivery } from "../../domain/notification.js";
 import type { Transaction } from "./commit.js";
 import type { Core } from "./core.js";
-import { dueAt, type Held } from "./ledger.js";
+import type { Held } from "./held.js";
+import { dueAt } from "./ledger_tables.js";
 
 /** Whether it waits for the agent of one thread. */
 export function standsStill({ state, channel, effective, thread_id }: Delivery): boolean {

@@ -306,7 +306,7 @@ describe("the files", () => {
     expect(await store.facts()).toMatchObject({
       engine: "sqlite",
       synchronous: "FULL",
-      schema_version: 7,
+      schema_version: 8,
       last_seq: 1,
     });
   });

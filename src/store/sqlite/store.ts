@@ -207,6 +207,7 @@ export class SqliteStore implements Store {
     const due = new DueHints(connection);
     const batches = new Batches(connection);
     const backlog = new Backlog(connection);
+    const rows = new Rows(connection, lock !== undefined);
     const meta = new Meta(connection);
     const journal = new Journal(connection, blocks, meta);
     const core: CoreBase = {
@@ -219,10 +220,10 @@ export class SqliteStore implements Store {
       due,
       journal,
       producerIds: new ProducerIds(connection),
-      ledger: new Ledger(connection, { blocks, due, batches, backlog }, meta, lock !== undefined),
+      ledger: new Ledger(connection, { blocks, due, batches, backlog, rows }, meta, lock !== undefined),
       dedupe: new DedupeWindows(),
       batches,
-      rows: new Rows(connection),
+      rows,
       backlog,
       quota: new CriticalQuota(options.policy.criticalPerMinute),
       leases: new Leases(connection),
@@ -249,6 +250,7 @@ export class SqliteStore implements Store {
     this.#queue = new CommitQueue(connection, core.file, {
       now: () => this.#clock.now(),
       begun: (transaction) => this.#begun(transaction),
+      gather: (gathers) => core.ledger.gather(gathers),
       committed: () => this.#committed(journal.takeUsers()),
       failed: (error) => options.onFailure?.(error),
     });
@@ -263,9 +265,9 @@ export class SqliteStore implements Store {
     for (const listener of this.#listeners) listener(lastSeq, users);
   }
 
-  #write<Value>(lane: string, run: (transaction: Transaction) => Value): Promise<Value> {
+  #write<Value>(lane: string, run: (transaction: Transaction) => Value, gathers = false): Promise<Value> {
     if (this.#closing !== undefined) return Promise.reject(closedError());
-    if (this.#queue !== undefined) return this.#queue.write(lane, run);
+    if (this.#queue !== undefined) return this.#queue.write(lane, run, gathers);
     return Promise.reject(
       new StoreError("read_only", `${this.#core.file} was opened for reading; another process is its writer.`),
     );
@@ -287,9 +289,8 @@ export class SqliteStore implements Store {
   }
 
   accept(principal: Principal, acceptance: Acceptance): Promise<Accepted> {
-    return this.#write(acceptance.event.source, (transaction) =>
-      accept(this.#core, transaction, principal, acceptance),
-    );
+    const run = (transaction: Transaction) => accept(this.#core, transaction, principal, acceptance);
+    return this.#write(acceptance.event.source, run, true);
   }
 
   acceptMany(principal: Principal, acceptances: readonly Acceptance[]): Promise<AcceptOutcome[]> {

@@ -13,7 +13,8 @@ import { openOne, type Prepared, prepareCarrier, refuseOthers, writeCarrier } fr
 import type { Transaction } from "./commit.js";
 import type { Core } from "./core.js";
 import { flush } from "./flush.js";
-import { type Held, wakesFlag } from "./ledger.js";
+import type { Held } from "./held.js";
+import { wakesFlag } from "./ledger_tables.js";
 import { type ActiveTurn, type TurnRow, turnOf } from "./turns.js";
 
 export function beginTurn(
