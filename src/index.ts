@@ -54,9 +54,9 @@ export type {
   Turns,
   TurnView,
 } from "./runtime/conversation.js";
-export type { ThreadItem } from "./runtime/thread_items.js";
 export type { AgentLimits } from "./runtime/limits.js";
 export type { Progress } from "./runtime/setting.js";
+export type { ThreadItem } from "./runtime/thread_items.js";
 export type { Impact, Tool, ToolContext } from "./runtime/tools.js";
 export type { AuditProblem, AuditReport } from "./store/audit.js";
 export type { Counts, PruneStep, StoreFacts } from "./store/contract.js";

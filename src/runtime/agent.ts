@@ -256,7 +256,14 @@ export class HostedAgent {
   }
 
   #progressed(progress: Progress): void {
-    for (const [listener, internal] of this.#listeners) if (internal || !progress.internal) listener(progress);
+    for (const [listener, internal] of this.#listeners) {
+      if (progress.internal && !internal) continue;
+      try {
+        listener(progress);
+      } catch (error) {
+        this.#setting.broke(error);
+      }
+    }
   }
 
   #ended(turn: Turn): void {

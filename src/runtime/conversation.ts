@@ -124,8 +124,10 @@ export class Conversation extends AgentThread {
 
   /** What was in it goes to the user's inbox, or ends; a turn that runs is cut short. */
   async close(): Promise<ThreadView> {
-    await this.#store.thread(this.#principal, this.id);
-    await this.#agent?.closing(this.id);
+    if (this.#agent !== null) {
+      await this.#store.thread(this.#principal, this.id);
+      await this.#agent.closing(this.id);
+    }
     return threadView(await this.#store.closeThread(this.#principal, this.id));
   }
 

@@ -10,6 +10,12 @@ import type { ToolOutcome } from "./tools.js";
 
 export type Emit = (event: EventInput) => Promise<unknown>;
 
+/** An event that is refused, or comes too late, is no reason to end a turn. */
+export function report(emit: Emit, event: EventInput): void {
+  const emitted = async () => emit(event);
+  void emitted().catch(() => undefined);
+}
+
 const SOURCE = "agent";
 const WORDS_CHARS_MAX = 1_000;
 const NAME_CHARS_MAX = 100;

@@ -2,13 +2,21 @@
  * What a model has been told and has said, as its provider is sent it. It only grows: earlier messages never change, so
  * that a provider's prompt cache keeps working. The one exception is a block that never arrived.
  */
-import type { CarrierBlock, ChatResponse, Item, ToolCallRequest } from "../domain/conversation.js";
+import {
+  type CarrierBlock,
+  type ChatResponse,
+  type Item,
+  isProviderVisible,
+  type ToolCallRequest,
+} from "../domain/conversation.js";
 import { assert } from "../domain/errors.js";
-import type { CarrierId, ThreadId } from "../domain/ids.js";
+import type { CarrierId, ThreadId, TurnId } from "../domain/ids.js";
 import type { JournalEntry } from "../domain/journal.js";
 import type { Principal } from "../domain/principal.js";
+import { isTurnOver } from "../domain/turn.js";
 import type { AssistantMessage, BlockForm, Message, ToolResult } from "../providers/model.js";
 import type { Store } from "../store/contract.js";
+import { closing } from "./closing.js";
 import { INTERRUPTED } from "./tools.js";
 
 const PAGE = 500;
@@ -20,10 +28,14 @@ export class History {
 
   static async load(store: Store, principal: Principal, thread_id: ThreadId): Promise<History> {
     const history = new History();
+    const turns = new Map<TurnId, Item[]>();
     let after = 0;
     for (;;) {
       const entries = await store.conversation(principal, thread_id, after, PAGE);
-      for (const entry of entries) history.#read(entry);
+      for (const entry of entries) {
+        history.#read(entry);
+        history.#close(entry, turns);
+      }
       const last = entries.at(-1);
       if (last === undefined) return history;
       after = last.seq;
@@ -48,9 +60,19 @@ export class History {
     else if (entry.block !== null) this.reform(entry.carrier_id, entry.block.form);
   }
 
+  /** One that was ended by somebody else than its host, which was gone, has left things open. */
+  #close(entry: JournalEntry, turns: Map<TurnId, Item[]>): void {
+    if ((entry.type !== "turn" && entry.type !== "carrier") || entry.turn_id === null) return;
+    const items = [...(turns.get(entry.turn_id) ?? []), ...entry.items];
+    turns.set(entry.turn_id, items);
+    if (entry.type !== "turn" || !isTurnOver(entry.state)) return;
+    if (entry.state === "failed") this.append(closing(items), null);
+    turns.delete(entry.turn_id);
+  }
+
   /** What was said and done, and with it what was told: that goes with the newest message. */
   append(items: readonly Item[], carrier: { readonly id: CarrierId; readonly block: CarrierBlock } | null): void {
-    for (const item of items) this.#add(item);
+    for (const item of items) if (isProviderVisible(item)) this.#add(item);
     if (carrier === null) return;
     const at = this.#messages.length - 1;
     const newest = this.#messages[at];

@@ -6,7 +6,7 @@ import type { Point } from "../domain/points.js";
 import { HOST } from "../domain/principal.js";
 import type { Turn } from "../domain/turn.js";
 import type { BeginTurn, BegunTurn, EndTurn } from "../store/contract.js";
-import { turnEnded } from "./events.js";
+import { report, turnEnded } from "./events.js";
 import { History } from "./history.js";
 import { Holdings } from "./holdings.js";
 import type { Legacy } from "./record.js";
@@ -92,7 +92,7 @@ export class Openings {
     let begun: BegunTurn | null;
     try {
       const asking = this.#ask(opening, { turn_id: run.turn.id, items, note });
-      void emit(turnEnded(run.turn, "interrupted", note)).catch(() => undefined);
+      report(emit, turnEnded(run.turn, "interrupted", note));
       begun = await asking;
     } catch (error) {
       if (error instanceof ConflictError) return null;
@@ -110,7 +110,7 @@ export class Openings {
   async stop(run: Run, state: EndTurn["state"], items: readonly Item[], note: string): Promise<void> {
     const { store, emit, ended } = this.#setting;
     const ending = store.endTurn(HOST, { turn_id: run.turn.id, state, items, note });
-    void emit(turnEnded(run.turn, state, note)).catch(() => undefined);
+    report(emit, turnEnded(run.turn, state, note));
     const answer = await ending;
     // What became of its last carriers is the journal's to say.
     this.forget();

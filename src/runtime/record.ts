@@ -9,7 +9,7 @@ import type { Turn } from "../domain/turn.js";
 import { crashPoint } from "../platform/crashpoint.js";
 import type { BlockForm, Message } from "../providers/model.js";
 import type { BegunTurn, Collected, EndTurn } from "../store/contract.js";
-import { turnEnded, turnStarted } from "./events.js";
+import { report, turnEnded, turnStarted } from "./events.js";
 import type { History } from "./history.js";
 import { type Holdings, internalOnly } from "./holdings.js";
 import { CANDIDATES, type Setting } from "./setting.js";
@@ -133,8 +133,7 @@ export class TurnRecord {
   }
 
   report(event: EventInput): void {
-    // An event that is refused, or comes too late, is no reason to end a turn.
-    void this.#setting.emit(event).catch(() => undefined);
+    report(this.#setting.emit, event);
   }
 }
 

@@ -2,13 +2,12 @@
  * After a crash: a turn that is active when nobody runs it yet belongs to a process that is gone. It ends as failed, with
  * its history in order: each call that was under way has a result, so that nothing is run twice.
  */
-import type { Item, Steer, ToolCallRequest } from "../domain/conversation.js";
+import type { Item } from "../domain/conversation.js";
 import { HOST } from "../domain/principal.js";
 import type { Turn } from "../domain/turn.js";
 import { numberInId } from "../platform/ids.js";
 import type { Store } from "../store/contract.js";
-import { steerRequest } from "./items.js";
-import { INTERRUPTED } from "./tools.js";
+import { closing } from "./closing.js";
 
 const PAGE = 500;
 const NOTE = "its host was gone before it was over";
@@ -35,22 +34,4 @@ async function itemsOf(store: Store, turn: Turn): Promise<readonly Item[]> {
     if (last === undefined) return items;
     after = last.seq;
   }
-}
-
-/** What is missing: results of calls, and words of the user that were not taken up. */
-export function closing(items: readonly Item[]): readonly Item[] {
-  const calls = new Map<string, ToolCallRequest>();
-  const steers = new Map<number, Steer>();
-  for (const item of items) {
-    if (item.type === "tool_call_request") calls.set(item.id, item);
-    if (item.type === "tool_call_response") calls.delete(item.id);
-    if (item.type === "steer") steers.set(item.steer, item);
-    if (item.type === "chat_request" && item.steer !== undefined) steers.delete(item.steer);
-  }
-  return [
-    ...[...calls.values()].map(
-      ({ id, name }): Item => ({ type: "tool_call_response", id, name, output: INTERRUPTED, is_error: true }),
-    ),
-    ...[...steers.values()].map(steerRequest),
-  ];
 }

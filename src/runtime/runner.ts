@@ -203,7 +203,8 @@ export class ThreadRunner {
         current = next;
       }
     } catch (error) {
-      // The store is over, or a promise of ours is broken: the journal says what was done, and the next host goes on from there.
+      // The store is over, or a promise of ours is broken: the turn cannot go on. If it cannot be ended either, its lease runs out.
+      await this.#openings.stop(current, "failed", [], "an error of the host").catch(() => undefined);
       this.#run = null;
       this.#openings.forget();
       const { pendingCut } = current;

@@ -1,7 +1,7 @@
 /** SPEC I5, I6, I12: what was answered survives kill -9 at any instant. The long run of the same is `npm run crash`. */
 import { expect, it } from "vitest";
 import type { End } from "../crash/plan.mjs";
-import { STORE_POINTS, newTally, runFolder } from "../crash/rig.mjs";
+import { newTally, runFolder, STORE_POINTS } from "../crash/rig.mjs";
 
 const moment = (answers: number, delayMs: number): End => ({ how: "moment", answers, delayMs });
 const opening = (delayMs: number): End => ({ how: "opening", delayMs });

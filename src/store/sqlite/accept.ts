@@ -18,9 +18,9 @@ import { isObserved } from "./judgement.js";
 import { digestOf, duplicate, knownEvent } from "./known_events.js";
 import type { Held } from "./ledger.js";
 import { isAlike, mergeInto, rowWithKey } from "./merging.js";
+import { openThread } from "./open_threads.js";
 import { noted, type Outcome, writeOutcome } from "./outcome.js";
 import { foldOverflow } from "./overflow.js";
-import { openThread } from "./thread_operations.js";
 
 /** Takes an event in: idempotent by the producer's id, each draft merged or made a notification, one entry for all. */
 export function accept(core: Core, transaction: Transaction, principal: Principal, acceptance: Acceptance): Accepted {

@@ -1,29 +1,24 @@
 /** What an agent knows of what the system has shown its user: each thread has a cursor, moved when a carrier is sent. */
 import type { ThreadId, UserId } from "../../domain/ids.js";
 import type { Aware, Shown, Stored } from "../contract.js";
+import type { AwarenessOf, AwareTo } from "./aware.js";
 import type { Connection, Statement } from "./connection.js";
-import type { CoreBase } from "./core.js";
+import type { Ledger } from "./ledger.js";
 import type { Lists } from "./list.js";
 
 /** How many are listed, and how far the rest is counted. */
 const SEEN_MAX = 10;
 const COUNT_MAX = 200;
 
-/** How far a block makes its agent aware: to which entry of its thread, and to which number of the inbox. */
-export interface AwareTo {
-  readonly seq: number;
-  readonly inbox: number;
-}
-
-export class Awareness {
-  readonly #core: CoreBase;
+export class Awareness implements AwarenessOf {
+  readonly #ledger: Ledger;
   readonly #lists: Lists;
   readonly #cursor: Statement;
   readonly #since: Statement;
   readonly #after: Statement;
 
-  constructor(connection: Connection, core: CoreBase, lists: Lists) {
-    this.#core = core;
+  constructor(connection: Connection, ledger: Ledger, lists: Lists) {
+    this.#ledger = ledger;
     this.#lists = lists;
     this.#cursor = connection.prepare("SELECT aware_seq AS seq, aware_inbox AS inbox FROM threads WHERE id = ?");
     this.#since = connection.prepare(
@@ -34,7 +29,6 @@ export class Awareness {
     );
   }
 
-  /** What the thread's agent has not been told of, and where its cursors then are. */
   of(thread_id: ThreadId, user_id: UserId): { aware: Aware; to: AwareTo } {
     const cursor = (this.#cursor.get(thread_id) as AwareTo | undefined) ?? { seq: 0, inbox: 0 };
     const rows = this.#since.all(thread_id, cursor.seq) as { seq: number; number: number }[];
@@ -56,7 +50,6 @@ export class Awareness {
     return found === null || newest === undefined ? null : { ...found, newest };
   }
 
-  /** What was shown in a thread, by the entry that showed it. */
   floor(thread_id: ThreadId, after: number, limit: number): Shown[] {
     const rows = this.#after.all(thread_id, after, limit) as { seq: number; number: number }[];
     return rows.flatMap(({ seq, number }) => {
@@ -66,7 +59,7 @@ export class Awareness {
   }
 
   #stored(number: number): Stored | undefined {
-    const held = this.#core.ledger.byNumber(number);
-    return held === undefined ? undefined : this.#core.ledger.stored(held);
+    const held = this.#ledger.byNumber(number);
+    return held === undefined ? undefined : this.#ledger.stored(held);
   }
 }

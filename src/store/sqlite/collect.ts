@@ -7,18 +7,17 @@ import type { Thread } from "../../domain/journal.js";
 import { type Point, taken, takes } from "../../domain/points.js";
 import type { Principal } from "../../domain/principal.js";
 import type { Command } from "../../domain/reducer.js";
-import { isoTime } from "../../domain/time.js";
 import { crashPoint } from "../../platform/crashpoint.js";
 import type { Collected, CollectRequest, Compose, Composed, Lease } from "../contract.js";
 import type { Wanted } from "./agent_queue.js";
-import type { AwareTo } from "./awareness.js";
+import type { AwareTo } from "./aware.js";
 import { plan, write } from "./changes.js";
 import { toTell } from "./claim.js";
 import type { Transaction } from "./commit.js";
 import type { Core } from "./core.js";
 import { flushForPoint } from "./flush.js";
 import type { Held } from "./ledger.js";
-import { openThread } from "./thread_operations.js";
+import { openOne, openThread, refuseOthers } from "./open_threads.js";
 
 /** Of one item beside its texts. */
 const ITEM_BYTES = 1_024;
@@ -176,22 +175,6 @@ function threadFor(
       `thread ${JSON.stringify(thread_id)} is held by the hosted agent, which is at work in it; collect again when its turn is over`,
     );
   return thread;
-}
-
-/** One agent at a time holds a thread. */
-export function refuseOthers(core: Core, { at }: Transaction, thread_id: ThreadId, owner: string): void {
-  const holder = core.carriers.otherHolder(thread_id, owner, at);
-  if (holder === undefined) return;
-  throw new ConflictError(
-    "thread_held",
-    `thread ${JSON.stringify(thread_id)} is held by ${JSON.stringify(holder.owner)} until ${isoTime(holder.expires_at)} at the latest; collect again when it has settled`,
-  );
-}
-
-export function openOne(core: Core, principal: Principal, thread_id: ThreadId): Thread {
-  const thread = core.threads.owned(principal, thread_id);
-  if (thread.state === "open") return thread;
-  throw new ConflictError("thread_closed", `thread ${JSON.stringify(thread_id)} is closed; nothing is told there`);
 }
 
 function wantedBy(user_id: UserId, thread_id: ThreadId, point: Point, at: number): Wanted {

@@ -3,7 +3,7 @@ import type { DeliveryPolicy } from "../../domain/policy.js";
 import type { IdSource } from "../../platform/ids.js";
 import type { Editor } from "../contract.js";
 import type { AgentQueue } from "./agent_queue.js";
-import type { Awareness } from "./awareness.js";
+import type { AwarenessOf } from "./aware.js";
 import type { Backlog } from "./backlog.js";
 import type { Batches } from "./batches.js";
 import type { Blocks } from "./blocks.js";
@@ -44,7 +44,7 @@ export interface Core {
   readonly carriers: Carriers;
   readonly turns: Turns;
   readonly queue: AgentQueue;
-  readonly awareness: Awareness;
+  readonly awareness: AwarenessOf;
   readonly pauses: Pauses;
   readonly threads: Threads;
   readonly tokens: Tokens;

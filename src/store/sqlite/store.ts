@@ -236,7 +236,7 @@ export class SqliteStore implements Store {
       settings: new Settings(connection, lock !== undefined),
     };
     this.#lists = new Lists(core);
-    this.#core = { ...core, awareness: new Awareness(connection, core, this.#lists) };
+    this.#core = { ...core, awareness: new Awareness(connection, core.ledger, this.#lists) };
     this.#clock = new JournalClock(options.clock, journal.last().at);
     this.#sweep = new Sweep(connection);
     this.#redrives = new Redrives(connection);

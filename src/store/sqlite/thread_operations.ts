@@ -13,6 +13,7 @@ import type { Transaction } from "./commit.js";
 import type { Core } from "./core.js";
 import { observedCommand } from "./judgement.js";
 import type { Held } from "./ledger.js";
+import { openOne, openThread } from "./open_threads.js";
 import { keepDue, standsStill } from "./stand_still.js";
 import { closeTurns } from "./turn_operations.js";
 
@@ -38,11 +39,6 @@ export function startThread(
   return known;
 }
 
-export function openThread(core: Core, transaction: Transaction, user_id: UserId, id: ThreadId): Thread {
-  core.journal.append(transaction, user_id, id, { type: "thread", state: "open", changes: [] });
-  return core.threads.insert(id, user_id, transaction.at);
-}
-
 /** From now on nothing new goes into it; what is in it is moved by `moveOut`, in slices. */
 export function beginClose(core: Core, transaction: Transaction, principal: Principal, id: ThreadId): Thread {
   const thread = core.threads.owned(principal, id);
@@ -59,7 +55,7 @@ function setState(core: Core, transaction: Transaction, thread: Thread, state: T
 
 /** Its agent rests: what waits for it waits, and its deadlines stand still. */
 export function pauseThread(core: Core, transaction: Transaction, principal: Principal, id: ThreadId): Thread {
-  const thread = openForPause(core, principal, id);
+  const thread = openOne(core, principal, id);
   if (thread.paused_at !== null) return thread;
   const { user_id } = thread;
   core.journal.append(transaction, user_id, id, { type: "thread", state: "open", paused: true, changes: [] });
@@ -69,7 +65,7 @@ export function pauseThread(core: Core, transaction: Transaction, principal: Pri
 }
 
 export function resumeThread(core: Core, transaction: Transaction, principal: Principal, id: ThreadId): Thread {
-  const thread = openForPause(core, principal, id);
+  const thread = openOne(core, principal, id);
   if (thread.paused_at === null) return thread;
   core.journal.append(transaction, thread.user_id, id, { type: "thread", state: "open", changes: [] });
   core.threads.setPaused(id, null);
@@ -82,12 +78,6 @@ export function resumeThread(core: Core, transaction: Transaction, principal: Pr
     after = last.number;
   }
   return { ...thread, paused_at: null };
-}
-
-function openForPause(core: Core, principal: Principal, id: ThreadId): Thread {
-  const thread = core.threads.owned(principal, id);
-  if (thread.state === "open") return thread;
-  throw new ConflictError("thread_closed", `thread ${JSON.stringify(id)} is closed`);
 }
 
 /** Moves one slice out of a closing thread; answers where to go on, or null when it is closed. */

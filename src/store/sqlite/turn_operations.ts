@@ -9,12 +9,13 @@ import type { Turn } from "../../domain/turn.js";
 import { crashPoint } from "../../platform/crashpoint.js";
 import type { BeginTurn, BegunTurn, Collected, EndTurn, Lease, TurnStep } from "../contract.js";
 import { endCarriersUnder } from "./carrier_operations.js";
-import { openOne, type Prepared, prepareCarrier, refuseOthers, writeCarrier } from "./collect.js";
+import { type Prepared, prepareCarrier, writeCarrier } from "./collect.js";
 import type { Transaction } from "./commit.js";
 import type { Core } from "./core.js";
 import { flush } from "./flush.js";
 import type { Held } from "./held.js";
 import { wakesFlag } from "./ledger_tables.js";
+import { openOne, refuseOthers } from "./open_threads.js";
 import { type ActiveTurn, type TurnRow, turnOf } from "./turns.js";
 
 export function beginTurn(

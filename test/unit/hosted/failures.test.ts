@@ -56,6 +56,8 @@ describe("a provider that fails", () => {
     await plane.turnsOver(1);
     expect(plane.agent.counters.model_calls).toBe(model_calls);
     expect(await plane.shown()).toEqual(["tell the user"]);
+    // Nobody is called with nothing to tell.
+    for (const { body } of server.recorder.requests) expect(body).toContain("kind=direct.notify");
   });
 
   test("by saying no is not asked again", async () => {
@@ -81,6 +83,29 @@ describe("a provider that fails", () => {
       source: "system",
       content: "The answer was cut off by an error of the provider; go on.",
     });
+  });
+});
+
+describe("a provider that takes a role back", () => {
+  test("is told as text from then on, and what it was told stays as it was sent", async () => {
+    const { model, server } = await servedModel();
+    const plane = await hosted({ model });
+    server.answers.push({
+      error: {
+        message: "Unsupported value: 'messages[1].role' does not support 'developer'",
+        type: "invalid_request_error",
+      },
+      status: 400,
+    });
+    await plane.notify({ content: "the build ended" });
+    expect((await plane.converse("one")).state).toBe("completed");
+    await plane.agent.close();
+    await plane.host({ model });
+    await plane.converse("two");
+    const [, second, third] = server.recorder.requests.map(({ body }) => JSON.parse(body).messages);
+    expect(second.some(({ role }: { role: string }) => role === "developer")).toBe(false);
+    expect(third.slice(0, second.length)).toEqual(second);
+    expect(JSON.stringify(third)).toContain("the build ended");
   });
 });
 
@@ -182,6 +207,28 @@ describe("a tool", () => {
     expect(failures.length).toBeGreaterThan(0);
     expect(failures.map(({ delivery }) => delivery.reason)).toEqual(failures.map(() => "observed"));
     expect(server.recorder.requests.at(-1)?.body).not.toContain("tool_fail");
+  });
+
+  test("that hears nothing does not keep the host from closing", async () => {
+    let entered: () => void = () => {};
+    const running = new Promise<void>((resolve) => {
+      entered = resolve;
+    });
+    const deaf: Tool = {
+      name: "deaf",
+      description: "Hears nothing.",
+      input: z.object({}),
+      run: () => {
+        entered();
+        return new Promise<string>(() => {});
+      },
+    };
+    const plane = await hosted({ tools: [deaf] });
+    const turn = await plane.say("call deaf {}");
+    await running;
+    await plane.agent.close();
+    expect(await plane.store.turn(HOST, turn.id)).toMatchObject({ state: "failed", note: "the host was closed" });
+    expect((await plane.items()).at(-1)).toMatchObject({ type: "tool_call_response", is_error: true });
   });
 
   test("runs beside the others of its batch", async () => {
@@ -303,6 +350,47 @@ describe("after a crash", () => {
       () => plane.state(narrates),
       (state) => state === "DELIVERED" || state.startsWith("ESCALATED"),
     );
+  });
+
+  test("a turn whose lease ran out meanwhile has left nothing open, either", async () => {
+    const { model, server } = await servedModel();
+    const plane = await hosted({ model });
+    const begun = await plane.store.beginTurn(HOST, {
+      thread_id: threadId(THREAD),
+      turn_id: null,
+      source: "user",
+      content: "go",
+      point: "turn_start",
+      limit: 10,
+      compose: () => ({ told: [], text: "", form: "text" }),
+      owner: "hosted",
+      lease_ms: 200,
+      succeeds: null,
+    });
+    const turn_id = begun?.turn.id ?? ("" as never);
+    const call = { id: "c1", name: "stuck", input: {} };
+    await plane.store.stepTurn(HOST, {
+      turn_id,
+      items: [
+        { type: "chat_response", content: "" },
+        { type: "tool_call_request", ...call },
+        { type: "steer", steer: 1, content: "unheard" },
+      ],
+      collect: null,
+    });
+    await eventually(
+      () => plane.store.turn(HOST, turn_id),
+      (turn) => turn?.state === "failed",
+    );
+    expect((await plane.converse("next")).state).toBe("completed");
+    const { messages } = JSON.parse(server.recorder.requests.at(-1)?.body ?? "{}");
+    expect(messages.slice(1)).toMatchObject([
+      { role: "user", content: "go" },
+      { role: "assistant", tool_calls: [{ id: "c1" }] },
+      { role: "tool", tool_call_id: "c1" },
+      { role: "user", content: "unheard" },
+      { role: "user", content: "next" },
+    ]);
   });
 
   test("what was collected and not told is told by the next host", async () => {

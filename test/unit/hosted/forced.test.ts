@@ -260,7 +260,7 @@ describe("a wake", () => {
     });
     await plane.becomes(nowhere, "DELIVERED");
     const [home] = await plane.store.threadsOf(HOST, userId("ada"), null, 10);
-    expect(await plane.turns(home?.id)).toMatchObject([{ source: "system", state: "completed" }]);
+    expect(await plane.turnsOver(1, home?.id)).toMatchObject([{ source: "system", state: "completed" }]);
   });
 
   test("waits for somebody else's agent, and comes when that has gone", async () => {

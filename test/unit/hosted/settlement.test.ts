@@ -95,6 +95,7 @@ describe("how a turn's end settles what it held", () => {
       { content: "hello" },
       { content: "again" },
     ]);
+    expect(JSON.stringify(messages)).not.toContain("for the agent to know");
   });
 
   test("stopped by the user: what had to be told goes to the user, the rest waits and wakes nobody", async () => {
@@ -388,5 +389,62 @@ describe("an internal turn", () => {
       ["system", false],
     ]);
     expect(narrates).toBeDefined();
+  });
+});
+
+describe("the end of a turn", () => {
+  test("carries what is left for it to the next one, or gives the model one more step", async () => {
+    let how: "carry" | "step" = "carry";
+    const plane = await hosted({ turn_end: () => how });
+    let late = 0;
+    const during = async () => {
+      late += 1;
+      return plane.notify({ content: `late ${late}`, priority: "low", inject_at: "turn_end" });
+    };
+    const first = await withNotice(plane, "say slowly 6", during);
+    expect(await plane.state(first)).toBe("PENDING");
+    await plane.converse("second");
+    expect(await plane.state(first)).toBe("DELIVERED");
+    how = "step";
+    const calls = plane.agent.counters.model_calls;
+    const second = await withNotice(plane, "say slowly 6", during);
+    expect(await plane.state(second)).toBe("DELIVERED");
+    expect(plane.agent.counters.model_calls - calls).toBe(2);
+    await plane.converse("fourth, with nothing left");
+    expect(plane.agent.counters.model_calls - calls).toBe(3);
+  });
+
+  /** Something comes while the answer is given. */
+  async function withNotice(plane: Hosted, message: string, notice: () => ReturnType<Hosted["notify"]>) {
+    let noticed: ReturnType<Hosted["notify"]> | undefined;
+    const stop = plane.agent.onProgress(() => {
+      noticed ??= notice();
+    });
+    await plane.converse(message);
+    stop();
+    return (await noticed) ?? (await notice());
+  }
+});
+
+describe("tell_user in a turn that is seen", () => {
+  test("counts as having told", async () => {
+    const { model, server } = await servedModel();
+    const plane = await hosted({ model });
+    await plane.agent.pause(HOST, THREAD);
+    const id = await plane.mustNarrate("tell the user");
+    server.answers.push(
+      {
+        content: "",
+        toolCalls: [
+          { id: "t", name: "tell_user", arguments: '{"text":"You should know."}' },
+          { id: "a", name: "acknowledge_notifications", arguments: `{"acknowledged_ids":["${id}"]}` },
+        ],
+      },
+      { content: "" },
+    );
+    await plane.agent.resume(HOST, THREAD);
+    await plane.becomes(id, "DELIVERED");
+    expect(plane.agent.counters.refused_acknowledgements).toBe(0);
+    expect(await plane.items()).toContainEqual({ type: "told_user", content: "You should know." });
   });
 });
