@@ -18,6 +18,8 @@ interface Promotion {
   readonly note: string;
   /** What the user is told where nothing is left to promote. */
   readonly otherwise: string;
+  /** All that the turn holds, or one of it: what is said once is shown once. */
+  readonly of: "all" | "one";
 }
 
 /** Tools that others notice are about to be run. Resolves when that is on disk. */
@@ -27,6 +29,7 @@ export function promoteForTools(store: Store, turn: Turn, holdings: Holdings, to
     words: (content) => `${content}\n\nThe agent acts on it: ${named}.`,
     note: tools.join(", "),
     otherwise: `The agent acts in a turn of its own: ${named}.`,
+    of: "all",
   });
 }
 
@@ -36,12 +39,16 @@ export function promoteWithWords(store: Store, turn: Turn, holdings: Holdings, t
     words: (content, again) => (again ? `${content}\n\n${text}` : text),
     note: "tell_user",
     otherwise: text,
+    of: "one",
   });
 }
 
 async function promote(store: Store, turn: Turn, holdings: Holdings, promotion: Promotion): Promise<void> {
-  const held = holdings.deciding().map((item) => ({ item, content: within(promotion.words(item.content, false)) }));
-  const before = holdings.promoted().map((item) => ({ item, content: within(promotion.words(item.content, true)) }));
+  const one = promotion.of === "one";
+  const promoted = one ? holdings.promoted().slice(-1) : holdings.promoted();
+  const deciding = one ? holdings.deciding().slice(0, promoted.length > 0 ? 0 : 1) : holdings.deciding();
+  const held = deciding.map((item) => ({ item, content: within(promotion.words(item.content, false)) }));
+  const before = promoted.map((item) => ({ item, content: within(promotion.words(item.content, true)) }));
   const all = [...held, ...before];
   const answers = await store.commandMany(HOST, [
     ...held.map(({ item, content }) => escalation(item, content, promotion.note)),

@@ -315,6 +315,23 @@ describe("an internal turn", () => {
     expect(told).toEqual(["Your invoice is due.", "It is 12 euros."]);
   });
 
+  test("what is said once is shown once, however much the turn holds", async () => {
+    const { model, server } = await servedModel();
+    const plane = await hosted({ model });
+    await plane.agent.pause(HOST, THREAD);
+    const ids = [await plane.decides("one"), await plane.decides("two"), await plane.decides("three")];
+    const say = { id: "t1", name: "tell_user", arguments: '{"text":"Three things came."}' };
+    server.answers.push({ content: "", toolCalls: [say] }, { content: "done" });
+    await plane.agent.resume(HOST, THREAD);
+    await plane.turnsOver(1);
+    expect(await plane.shown()).toEqual(["Three things came."]);
+    expect(await Promise.all(ids.map((id) => plane.state(id)))).toEqual([
+      "ESCALATED promoted",
+      "DELIVERED",
+      "DELIVERED",
+    ]);
+  });
+
   test("with nothing left to promote, the user is told all the same, before the tool runs", async () => {
     const { model, server } = await servedModel();
     let before: string[] = [];
