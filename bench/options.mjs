@@ -33,7 +33,7 @@ thirty minutes for everything.
 /** What a full and a quick run do. Counts are operations that are timed; `warmup` ones come before them. */
 const SIZES = {
   full: {
-    warmup: 6_400,
+    warmup: 25_600,
     emits: 38_400,
     cycles: 25_600,
     plainjob: { warmup: 3_000, jobs: 20_000 },
@@ -51,7 +51,7 @@ const SIZES = {
     bootStore: 100_000,
     idleClients: 1_000,
     matching: { few: 10, many: 10_000, rounds: 10, calls: 100_000 },
-    pipeline: { warmup: 6_400, events: 38_400 },
+    pipeline: { warmup: 25_600, events: 38_400 },
     plainjobAdd: { warmup: 3_000, events: 20_000 },
     plainjobAddFlushed: { warmup: 200, events: 3_000 },
     burst: { events: 100_000 },

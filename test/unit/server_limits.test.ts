@@ -50,7 +50,7 @@ async function askMuch(server: TidingsServer, connections: number): Promise<RawS
 
 describe("time", () => {
   it("a head that does not come to its end is not waited for, nor silence", async () => {
-    const server = await start({ headersMs: 100, requestMs: 60_000 });
+    const server = await start({ headersMs: 1_000, requestMs: 60_000 });
     for (const bytes of ["", "GET /healthz HTTP/1.1\r\nHost: ", "GET /ws HTTP/1.1\r\nUpgrade: websocket\r\n"]) {
       const raw = await RawSocket.open(server.url);
       raw.write(bytes);
@@ -60,7 +60,7 @@ describe("time", () => {
   });
 
   it("a body that does not come to its end is not waited for, and leaves nothing", async () => {
-    const server = await start({ headersMs: 100, requestMs: 200 });
+    const server = await start({ headersMs: 1_000, requestMs: 1_500 });
     for (const head of [["Content-Length: 40"], ["Transfer-Encoding: chunked"]]) {
       const raw = await RawSocket.open(server.url);
       raw.write(headOf(server, "POST /v1/events HTTP/1.1", ...head) + (head[0]?.startsWith("T") ? "1\r\n{\r\n" : "{"));
