@@ -106,11 +106,12 @@ export function decide({ delivery, notification }: Kept, command: Command, conte
       return changed(delivery, column, pathOf(cell), { lease: null }, context);
     case "release": {
       const attempts = delivery.attempts + 1;
-      const not_before = context.at + backoffAfter(attempts, context.policy);
       // What cannot go to the user waits for the next message when its attempts are used up.
       const rests = delivery.channel === "context" && attempts >= context.policy.attemptsMax;
-      const quiet = !delivery.quiet && (command.quiet === true || rests);
-      const patch: Patch = { lease: null, attempts, not_before, ...(quiet ? { quiet } : {}) };
+      const quiet = delivery.quiet || command.quiet === true || rests;
+      // What was stopped has not failed: it waits for the next message, and does not rest beside that.
+      const not_before = context.at + (command.quiet === true ? 0 : backoffAfter(attempts, context.policy));
+      const patch: Patch = { lease: null, attempts, not_before, ...(quiet && !delivery.quiet ? { quiet } : {}) };
       return changed(delivery, column, pathOf(cell), patch, context);
     }
     case "escalate": {
@@ -350,8 +351,13 @@ export function decideMerge(kept: Kept, input: MergeInput, at: number): MergeDec
       // It is worded when its batch is closed.
       if (delivery.open_until !== null) return mergedInto(kept, set, undefined, input, at);
       const { words, revises } = input.words();
-      const revised = revises ? { ...set, revision: delivery.revision + 1 } : set;
-      return mergedInto(kept, revised, sameWords(notification, words) ? undefined : words, input, at);
+      if (revises) set.revision = delivery.revision + 1;
+      // It says something new, or is more urgent: it does not wait any longer for somebody to come by.
+      if (revises || priority !== delivery.priority) {
+        if (delivery.quiet) set.quiet = false;
+        if (delivery.state === "PENDING" && priority === "critical" && delivery.not_before > at) set.not_before = at;
+      }
+      return mergedInto(kept, set, sameWords(notification, words) ? undefined : words, input, at);
     }
     default:
       return unreachable(cell.merge);

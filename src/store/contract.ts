@@ -491,7 +491,10 @@ export interface Store {
   ): Promise<readonly JournalEntry[]>;
   /** What was shown in a thread's conversation by the system, oldest first, with the entry that showed it. */
   floor(principal: Principal, thread_id: ThreadId, after: number, limit: number): Promise<readonly Shown[]>;
-  /** What agents are to be woken for: of one user, or of all for the host. Oldest first; capped. */
+  /**
+   * What agents are to be woken for: of one user, or of all for the host. The most urgent of each thread (and of what is bound to
+   * none), then the oldest; capped for each, so that none hides another's.
+   */
   waiting(principal: Principal, user_id: UserId | null): Promise<readonly Waiting[]>;
   /** Whether a collect would find something that waits for nothing more: no batch that is still open. */
   isReady(principal: Principal, thread_id: ThreadId, point: Point): Promise<boolean>;

@@ -488,7 +488,7 @@ export function turnContract(name: string, harness: () => Promise<StoreHarness>)
     });
 
     describe("who is woken", () => {
-      it("is told oldest first, with what is critical and what handles itself", async () => {
+      it("is told by place, the most urgent first; nobody hides behind a thousand", async () => {
         await put(CONTEXT);
         await put(FLOOR, { priority: "critical" });
         const decide = await put(DECIDE);
@@ -496,14 +496,39 @@ export function turnContract(name: string, harness: () => Promise<StoreHarness>)
         const critical = await put(CONTEXT, { priority: "critical" });
         const anywhere = await put({ ...NARRATE, address: "user" }, {}, { thread_id: null });
         const waiting = await store.waiting(HOST, ALICE);
+        // Of each place the most urgent first, and what is bound to no thread before all.
         expect(waiting).toMatchObject([
+          { id: anywhere.delivery.id, thread_id: null, must_narrate: true },
+          { id: critical.delivery.id, priority: "critical" },
           { id: decide.delivery.id, thread_id: ONE, channel: "agent", must_narrate: false, wait_ms: 2_000 },
           { id: idle.delivery.id, thread_id: ONE, channel: "context", wait_ms: 500 },
-          { id: critical.delivery.id, priority: "critical" },
-          { id: anywhere.delivery.id, thread_id: null, must_narrate: true },
         ]);
         expect(await store.waiting(HOST, null)).toEqual(waiting);
         expect(await store.waiting(userPrincipal(BOB), ALICE)).toEqual([]);
+        for (let count = 0; count < 200; count += 1) await put(DECIDE);
+        const many = await store.waiting(HOST, null);
+        expect(many.length).toBeLessThan(200);
+        for (const { delivery } of [anywhere, critical]) expect(many.map(({ id }) => id)).toContain(delivery.id);
+      });
+
+      it("is somebody again when a quiet one says something new, or is more urgent", async () => {
+        const one = await put(CONTEXT, { wake_ms: 2_000, content: "one" }, { dedupe_key: "k" });
+        const turn = await begun();
+        await end(turn, "stopped");
+        expect(await store.waiting(HOST, ALICE)).toEqual([]);
+        await put(CONTEXT, { wake_ms: 2_000, content: "one", priority: "critical" }, { dedupe_key: "k" });
+        expect(await store.waiting(HOST, ALICE)).toMatchObject([{ id: one.delivery.id, priority: "critical" }]);
+      });
+
+      it("is told what was stopped, or failed too often, with the next message, however soon", async () => {
+        const [decide, context] = [await put(DECIDE), await put(CONTEXT)];
+        await end(await begun(), "stopped");
+        const next = await begun();
+        expect(next.carrier.items.map(({ delivery }) => delivery.id).sort()).toEqual(
+          [decide.delivery.id, context.delivery.id].sort(),
+        );
+        await store.sendCarrier(HOST, next.carrier.id, null);
+        await end(next, "completed");
       });
     });
 

@@ -68,7 +68,9 @@ class Model {
 
   /** What a collect finds, the most urgent first. */
   waiting(now: number): Item[] {
-    const ready = this.items.filter(({ state, not_before }) => state === "PENDING" && not_before <= now);
+    const ready = this.items.filter(
+      ({ state, not_before, quiet }) => state === "PENDING" && (quiet || not_before <= now),
+    );
     return [...ready.filter(({ critical }) => critical), ...ready.filter(({ critical }) => !critical)].slice(0, LIMIT);
   }
 
@@ -80,12 +82,13 @@ class Model {
     item.attempts += 1;
     item.state = "PENDING";
     item.carrier = null;
-    item.not_before = now + Math.min(60_000, 1_000 * 4 ** (item.attempts - 1));
+
     if (item.attempts >= POLICY.attemptsMax) {
       if (item.kind === "context") item.quiet = true;
       else item.state = "ESCALATED";
     }
     if (quiet) item.quiet = true;
+    item.not_before = quiet ? now : now + Math.min(60_000, 1_000 * 4 ** (item.attempts - 1));
   }
 
   endTurn(how: "completed" | "failed" | "stopped", now: number): void {
@@ -320,7 +323,8 @@ class Run {
     const wakes = model.items.filter(
       (item) => item.state === "PENDING" && !item.quiet && (item.kind !== "context" || item.critical),
     );
-    expect((await this.#store.waiting(HOST, ALICE)).map(({ id }) => id)).toEqual(wakes.map(({ id }) => id));
+    const urgentFirst = [...wakes.filter(({ critical }) => critical), ...wakes.filter(({ critical }) => !critical)];
+    expect((await this.#store.waiting(HOST, ALICE)).map(({ id }) => id)).toEqual(urgentFirst.map(({ id }) => id));
   }
 }
 

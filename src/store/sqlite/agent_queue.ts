@@ -14,6 +14,8 @@ export interface Wanted {
   readonly thread_id: ThreadId | null;
   /** The store's time: what rests after a release waits until then. */
   readonly at: number;
+  /** With a user's message: what is quiet waits for nothing else. */
+  readonly message?: boolean;
   /** Which injection points of a priority. */
   readonly points: (priority: Priority) => readonly InjectionPoint[];
 }
@@ -30,7 +32,7 @@ export class AgentQueue {
     // An open batch of a system channel is pending too, and no agent's.
     const waiting = `FROM deliveries d CROSS JOIN notifications n ON n.number = d.number
        WHERE d.user_id = ? AND ${placeSql("d")} = ? AND d.priority = ?
-         AND d.state = 'PENDING' AND d.not_before <= ? AND instr(?, '|' || n.inject_at || '|')
+         AND d.state = 'PENDING' AND (d.not_before <= ? OR d.quiet = ?) AND instr(?, '|' || n.inject_at || '|')
          AND d.channel <> 'inbox' AND d.channel <> 'floor'`;
     this.#page = connection
       .prepare(`SELECT d.number ${waiting} AND d.number > ? ORDER BY d.number LIMIT ${CHUNK}`)
@@ -86,13 +88,15 @@ export class AgentQueue {
   }
 }
 
-type Key = readonly [user_id: UserId, place: string, priority: Priority, at: number, points: string];
+/** `quiet`: 1 for what is taken although it rests; no row has 2. */
+type Key = readonly [user_id: UserId, place: string, priority: Priority, at: number, quiet: 1 | 2, points: string];
 
 /** Most urgent first: where to look, by thread and without one. */
-function* byPriority({ user_id, thread_id, at, points }: Wanted): Generator<Key[]> {
+function* byPriority({ user_id, thread_id, at, message, points }: Wanted): Generator<Key[]> {
   const places = thread_id === null ? [ANY_THREAD] : [thread_id, ANY_THREAD];
   for (const priority of PRIORITIES) {
     const taken = points(priority);
-    if (taken.length > 0) yield places.map((place) => [user_id, place, priority, at, `|${taken.join("|")}|`]);
+    if (taken.length > 0)
+      yield places.map((place) => [user_id, place, priority, at, message === true ? 1 : 2, `|${taken.join("|")}|`]);
   }
 }

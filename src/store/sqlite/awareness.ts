@@ -16,6 +16,7 @@ export class Awareness implements AwarenessOf {
   readonly #cursor: Statement;
   readonly #since: Statement;
   readonly #after: Statement;
+  readonly #rest: Statement;
 
   constructor(connection: Connection, ledger: Ledger, lists: Lists) {
     this.#ledger = ledger;
@@ -26,6 +27,9 @@ export class Awareness implements AwarenessOf {
     );
     this.#after = connection.prepare(
       "SELECT seq, number FROM floor_items WHERE thread_id = ? AND seq > ? ORDER BY seq, number LIMIT ?",
+    );
+    this.#rest = connection.prepare(
+      "SELECT seq, number FROM floor_items WHERE thread_id = ? AND seq = ? AND number > ? ORDER BY number",
     );
   }
 
@@ -51,8 +55,11 @@ export class Awareness implements AwarenessOf {
   }
 
   floor(thread_id: ThreadId, after: number, limit: number): Shown[] {
-    const rows = this.#after.all(thread_id, after, limit) as { seq: number; number: number }[];
-    return rows.flatMap(({ seq, number }) => {
+    const page = this.#after.all(thread_id, after, limit) as { seq: number; number: number }[];
+    // What one entry showed is not cut in two.
+    const last = page.length === limit ? page.at(-1) : undefined;
+    const rest = last === undefined ? [] : (this.#rest.all(thread_id, last.seq, last.number) as typeof page);
+    return [...page, ...rest].flatMap(({ seq, number }) => {
       const stored = this.#stored(number);
       return stored === undefined ? [] : [{ seq, stored }];
     });

@@ -30,6 +30,8 @@ export interface Telling {
   readonly limit: number;
   readonly bytes_max?: number;
   readonly compose: Compose;
+  /** With a user's message: what has waited for one is told, however short ago it failed. */
+  readonly message?: boolean;
 }
 
 /** A carrier that is decided and not yet written. */
@@ -65,7 +67,7 @@ export function prepareCarrier(core: Core, transaction: Transaction, telling: Te
   const { at } = transaction;
   for (const place of [thread_id, null])
     flushForPoint(core, transaction, user_id, place, (priority, inject_at) => takes(point, priority, inject_at));
-  const wanted = wantedBy(user_id, thread_id, point, at);
+  const wanted = { ...wantedBy(user_id, thread_id, point, at), message: telling.message === true };
   const { found: candidates, all } = mostUrgent(core, transaction, wanted, telling);
   const beyond = all ? 0 : core.queue.count(wanted) - candidates.length;
   const { aware, to } = core.awareness.of(thread_id, user_id);
@@ -178,7 +180,7 @@ function threadFor(
 }
 
 function wantedBy(user_id: UserId, thread_id: ThreadId, point: Point, at: number): Wanted {
-  return { user_id, thread_id, at, points: (priority) => taken(point, priority) };
+  return { user_id, thread_id, at, points: (priority) => taken(point, priority), message: false };
 }
 
 /** By priority and then age, as many as go in, and whether that is all of it. */

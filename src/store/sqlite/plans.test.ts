@@ -273,7 +273,7 @@ const EXCEPTIONS: readonly { readonly step: RegExp; readonly sql: RegExp; readon
   },
   {
     step: /^SEARCH d USING INDEX deliveries_pending \(user_id=\? AND <expr>=\? AND priority=\?( AND number>\?)?\)$/,
-    sql: /AND d\.not_before <= \? AND instr\(\?, /,
+    sql: /AND \(d\.not_before <= \? OR d\.quiet = \?\) AND instr\(\?, /,
     because: "of what waits for one agent it passes over what rests after a release, and what waits for another point",
   },
   {
@@ -285,11 +285,6 @@ const EXCEPTIONS: readonly { readonly step: RegExp; readonly sql: RegExp; readon
     step: /^SCAN turns USING INDEX turns_live$/,
     sql: /WHERE live = 1 ORDER BY thread_id, seq$/,
     because: "the index holds only the turns that are queued or active, which are wanted whole when a host starts",
-  },
-  {
-    step: /^SCAN d USING INDEX deliveries_wakes$/,
-    sql: /ORDER BY d\.user_id, d\.number LIMIT 1000$/,
-    because: "the index holds only what agents are to be woken for, which is wanted whole when a host starts",
   },
   {
     step: /^SEARCH blocks USING PRIMARY KEY \(kind=\?\)$/,
@@ -323,6 +318,13 @@ function excesses(sql: string, plan: readonly string[]): string[] {
     const asked = step.includes("PRIMARY KEY") ? [...parameters, ...constants] : parameters;
     return used.length < asked.length;
   });
+}
+
+/** Indexes that hold a part of what another holds, by the same columns: without them more rows are read, by the same plan. */
+const PARTS: ReadonlySet<string> = new Set(["deliveries_wakes"]);
+
+function usersOf(connection: Database.Database, statements: ReadonlySet<string>, index: string): string[] {
+  return [...statements].filter((sql) => planOf(connection, sql).some((step) => step.includes(` INDEX ${index} `)));
 }
 
 function problemsOf(connection: Database.Database, statements: ReadonlySet<string>): string[] {
@@ -366,8 +368,9 @@ describe("the plan of every statement", () => {
     for (const index of indexes) {
       connection.exec(`BEGIN; DROP INDEX ${index}`);
       const more = problemsOf(connection, statements).filter((problem) => !before.has(problem));
-      expect.soft(more, `without ${index}`).not.toEqual([]);
       connection.exec("ROLLBACK");
+      if (PARTS.has(index)) expect.soft(usersOf(connection, statements, index), index).not.toEqual([]);
+      else expect.soft(more, `without ${index}`).not.toEqual([]);
     }
   });
 

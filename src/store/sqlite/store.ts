@@ -104,7 +104,7 @@ import { Waitings } from "./waiting.js";
 
 /** The lane of everything that is not an event. */
 const CONTROL_LANE = "";
-/** After time jumped ahead, leases hold at least this much longer. */
+/** After time jumped ahead, leases hold at least this much longer; and half of what they hold at all, if that is more. */
 const GRACE_MS = 2_000;
 const FLUSH_SLICE = 64;
 const READER_POLL_MS = 200;
@@ -257,7 +257,9 @@ export class SqliteStore implements Store {
   }
 
   #begun(transaction: Transaction): void {
-    if (this.#clock.takeJump() > 0) this.#core.leases.grace(transaction.at + GRACE_MS);
+    if (this.#clock.takeJump() === 0) return;
+    const { leaseMs } = this.#options.policy;
+    this.#core.leases.grace(transaction.at + Math.max(GRACE_MS, Math.ceil(leaseMs / 2)));
   }
 
   #committed(users: ReadonlySet<UserId> | undefined): void {

@@ -33,7 +33,8 @@ export function beginTurn(
   const before = predecessor(core, transaction, thread_id, succeeds?.turn_id ?? null);
   const queued = request.turn_id === null ? null : queuedOne(core, thread_id, request.turn_id);
   showFirst(core, transaction, user_id, thread_id);
-  const prepared = prepareCarrier(core, transaction, { user_id, thread_id, point, limit, compose });
+  const telling = { user_id, thread_id, point, limit, compose, message: source === "user" };
+  const prepared = prepareCarrier(core, transaction, telling);
   if (source === "system" && before === null && !isWorthATurn(prepared)) return null;
 
   const lease = leaseFor(core, transaction, before, request);
@@ -203,7 +204,9 @@ export function stepTurn(
   const turn = active(core, transaction, principal, turn_id);
   if (isMiss(turn)) return turn;
   const { user_id, thread_id } = turn;
-  const prepared = collect === null ? null : prepareCarrier(core, transaction, { user_id, thread_id, ...collect });
+  const message = collect?.point === "user_message";
+  const telling = collect === null ? null : { user_id, thread_id, ...collect, message };
+  const prepared = telling === null ? null : prepareCarrier(core, transaction, telling);
   const lease = core.leases.get(turn.lease_id);
   if (lease === undefined) return missed("stale_lease", turn_id);
   return { carrier: say(core, transaction, turn, prepared, items, lease) };

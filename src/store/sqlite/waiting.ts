@@ -1,32 +1,64 @@
 import { mustNarrate } from "../../domain/axes.js";
 import type { UserId } from "../../domain/ids.js";
+import { PRIORITIES } from "../../domain/priority.js";
 import type { Waiting } from "../contract.js";
 import type { Connection, Statement } from "./connection.js";
 import { HELD_COLUMNS, type HeldRow, heldOf } from "./ledger.js";
+import { placeSql } from "./place.js";
 
-/** Looked at together; part of the statements, since SQLite plans anew for a `LIMIT ?`. */
-const MAX = 1_000;
+/** Of one priority in one place; part of the statements, since SQLite plans anew for a `LIMIT ?`. */
+const MAX = 64;
 /** Of what is critical and says nothing else. */
 const WAIT_MS = 2_000;
 
-/** What agents are to be woken for. */
+/** What agents are to be woken for. Nobody's many keep another's one from being seen: each place is looked at by itself. */
 export class Waitings {
-  readonly #all: Statement;
-  readonly #ofUser: Statement;
+  readonly #nextUser: Statement;
+  readonly #nextPlace: Statement;
+  readonly #in: Statement;
 
   constructor(connection: Connection) {
-    const select = `SELECT ${HELD_COLUMNS} FROM deliveries d
-      CROSS JOIN notifications n ON n.number = d.number WHERE d.wakes = 1 AND d.state = 'PENDING'`;
-    this.#all = connection.prepare(`${select} ORDER BY d.user_id, d.number LIMIT ${MAX}`).raw();
-    this.#ofUser = connection.prepare(`${select} AND d.user_id = ? ORDER BY d.number LIMIT ${MAX}`).raw();
+    const wakes = "d.wakes = 1 AND d.state = 'PENDING'";
+    const place = placeSql("d");
+    this.#nextUser = connection
+      .prepare(`SELECT d.user_id FROM deliveries d WHERE ${wakes} AND d.user_id > ? ORDER BY d.user_id LIMIT 1`)
+      .pluck();
+    this.#nextPlace = connection
+      .prepare(
+        `SELECT ${place} AS place FROM deliveries d WHERE ${wakes} AND d.user_id = ? AND ${place} > ?
+         ORDER BY place LIMIT 1`,
+      )
+      .pluck();
+    this.#in = connection
+      .prepare(
+        `SELECT ${HELD_COLUMNS} FROM deliveries d CROSS JOIN notifications n ON n.number = d.number
+         WHERE ${wakes} AND d.user_id = ? AND ${place} = ? AND d.priority = ? ORDER BY d.number LIMIT ${MAX}`,
+      )
+      .raw();
   }
 
   all(): Waiting[] {
-    return (this.#all.all() as HeldRow[]).map(waitingOf);
+    const found: Waiting[] = [];
+    let user_id = this.#nextUser.get("") as UserId | undefined;
+    while (user_id !== undefined) {
+      found.push(...this.of(user_id));
+      user_id = this.#nextUser.get(user_id) as UserId | undefined;
+    }
+    return found;
   }
 
   of(user_id: UserId): Waiting[] {
-    return (this.#ofUser.all(user_id) as HeldRow[]).map(waitingOf);
+    const found = this.#inPlace(user_id, "");
+    let place = this.#nextPlace.get(user_id, "") as string | undefined;
+    while (place !== undefined) {
+      found.push(...this.#inPlace(user_id, place));
+      place = this.#nextPlace.get(user_id, place) as string | undefined;
+    }
+    return found;
+  }
+
+  #inPlace(user_id: UserId, place: string): Waiting[] {
+    return PRIORITIES.flatMap((priority) => (this.#in.all(user_id, place, priority) as HeldRow[]).map(waitingOf));
   }
 }
 

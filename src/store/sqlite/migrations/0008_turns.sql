@@ -64,4 +64,6 @@ ALTER TABLE deliveries ADD COLUMN quiet INTEGER NOT NULL DEFAULT 0;
 -- 1 if an idle agent is to be woken for it while it is pending.
 ALTER TABLE deliveries ADD COLUMN wakes INTEGER NOT NULL DEFAULT 0;
 UPDATE deliveries SET wakes = 1 WHERE live = 1 AND (channel = 'agent' OR (channel = 'context' AND priority = 'critical'));
-CREATE INDEX deliveries_wakes ON deliveries (user_id, number) WHERE wakes = 1 AND state = 'PENDING';
+CREATE INDEX deliveries_wakes ON deliveries (
+  user_id, (CASE WHEN effective < 'user/' THEN thread_id ELSE '' END), priority, number
+) WHERE wakes = 1 AND state = 'PENDING';
