@@ -4,12 +4,12 @@ import { AgentThread } from "../agent/thread.js";
 import type { ConversationEvent } from "../domain/conversation.js";
 import { ConflictError, isMiss, type Miss, NotFoundError } from "../domain/errors.js";
 import { type ThreadId, type TurnId, turnId, type UserId } from "../domain/ids.js";
-import type { Thread } from "../domain/journal.js";
+import type { JournalEntry, Thread } from "../domain/journal.js";
 import { LIMITS } from "../domain/limits.js";
 import { parseInput, textSchema, wordSchema } from "../domain/parse.js";
 import type { Principal } from "../domain/principal.js";
 import { isoTime } from "../domain/time.js";
-import type { Turn, TurnState } from "../domain/turn.js";
+import { isTurnOver, type Turn, type TurnState } from "../domain/turn.js";
 import type { Store } from "../store/contract.js";
 import type { HostedAgent } from "./agent.js";
 import { conversationStream } from "./stream.js";
@@ -74,6 +74,9 @@ export const readSchema = z.strictObject({
   internal: z.boolean().default(false),
 });
 const idSchema = wordSchema(LIMITS.idChars);
+/** How far is looked for what became of what stands on a page. */
+const FINISH_PAGES = 5;
+const FINISH_ENTRIES = 100;
 
 /** A conversation: as its agent has it, and as its user. */
 export class Conversation extends AgentThread {
@@ -124,11 +127,18 @@ export class Conversation extends AgentThread {
 
   /** What was in it goes to the user's inbox, or ends; a turn that runs is cut short. */
   async close(): Promise<ThreadView> {
-    if (this.#agent !== null) {
-      await this.#store.thread(this.#principal, this.id);
-      await this.#agent.closing(this.id);
-    }
-    return threadView(await this.#store.closeThread(this.#principal, this.id));
+    if (this.#agent === null) return threadView(await this.#store.closeThread(this.#principal, this.id));
+    const left = await this.#store.liveTurns(this.#principal, this.id);
+    await this.#agent.closing(this.id);
+    const closed = await this.#store.closeThread(this.#principal, this.id);
+    for (const { id } of left) await this.#gone(this.#agent, id);
+    return threadView(closed);
+  }
+
+  /** Whoever waits for its end is told. */
+  async #gone(agent: HostedAgent, id: TurnId): Promise<void> {
+    const turn = await this.#store.turn(this.#principal, id);
+    if (turn !== undefined && isTurnOver(turn.state)) agent.turnGone(turn);
   }
 
   /** Messages that wait for their turn, oldest first, and the one that is active. */
@@ -148,9 +158,32 @@ export class Conversation extends AgentThread {
     const ends = [entries, shown].flatMap((page) => (page.length === limit ? [page.at(-1)?.seq ?? after] : []));
     const next = ends.length === 0 ? null : Math.min(...ends);
     const reader = new ItemReader();
-    for (const entry of entries) if (next === null || entry.seq <= next) reader.read(entry);
+    const page = entries.filter(({ seq }) => next === null || seq <= next);
+    for (const turn of await this.#hiddenIn(page)) reader.hide(turn);
+    for (const entry of page) reader.read(entry);
+    if (next !== null) await this.#finish(reader, next);
     for (const one of shown) if (next === null || one.seq <= next) reader.show(one);
     return { thread: threadView(thread), items: reader.items({ observe, internal }), next };
+  }
+
+  /** A page may begin after the entry that says of a turn that the user does not see it. */
+  async #hiddenIn(entries: readonly JournalEntry[]): Promise<TurnId[]> {
+    const ids = new Set(
+      entries.flatMap((entry) => ("turn_id" in entry && entry.turn_id !== null ? [entry.turn_id] : [])),
+    );
+    const turns = await Promise.all([...ids].map((id) => this.#store.turn(this.#principal, id)));
+    return turns.flatMap((turn) => (turn?.internal === true ? [turn.id] : []));
+  }
+
+  /** What became of a call, or of words that were to steer, may stand on the next page. */
+  async #finish(reader: ItemReader, after: number): Promise<void> {
+    for (let from = after, pages = 0; reader.isUnfinished && pages < FINISH_PAGES; pages += 1) {
+      const later = await this.#store.conversation(this.#principal, this.id, from, FINISH_ENTRIES);
+      for (const entry of later) reader.finish(entry);
+      const last = later.at(-1);
+      if (last === undefined || later.length < FINISH_ENTRIES) return;
+      from = last.seq;
+    }
   }
 
   /** The conversation stream, in its serial form. */
@@ -213,7 +246,9 @@ export class Turns {
   async #edited(turn_id: string, content: string | null): Promise<TurnView | Miss> {
     const id = turnId(parseInput(idSchema, turn_id));
     const turn = await this.#store.editQueued(this.#principal, id, content);
-    return isMiss(turn) ? turn : turnView(turn);
+    if (isMiss(turn)) return turn;
+    if (isTurnOver(turn.state)) this.#agent?.turnGone(turn);
+    return turnView(turn);
   }
 }
 

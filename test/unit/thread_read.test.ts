@@ -79,3 +79,16 @@ it("in pages of any size", async () => {
     expect(items, `pages of ${limit}`).toEqual(whole.items);
   }
 });
+
+it("whoever waits for a turn is told that it was taken out of the queue, or that its thread is closed", async () => {
+  tidings = await Tidings.open({ data: await temporaryFolder(), agent: { provider: "rehearsal" } });
+  const { thread_id } = await tidings.startThread();
+  const thread = tidings.thread(thread_id);
+  await thread.pause();
+  const [first, second] = [await thread.say("one"), await thread.say("two")];
+  const ends = [tidings.turns.ended(first.turn_id), tidings.turns.ended(second.turn_id)];
+  await tidings.turns.remove(first.turn_id);
+  expect(await ends[0]).toMatchObject({ turn_id: first.turn_id, state: "removed" });
+  await thread.close();
+  expect(await ends[1]).toMatchObject({ turn_id: second.turn_id, state: "removed" });
+});
