@@ -4,6 +4,7 @@ import { z } from "zod";
 import { Tokens } from "./access/tokens.js";
 import type { Budget } from "./agent/block/block.js";
 import { Carriers } from "./agent/carriers.js";
+import type { AgentConfig } from "./config/config.js";
 import { Deliveries, viewOrMiss } from "./delivery/deliveries.js";
 import { type Explanation, explain } from "./delivery/explain.js";
 import { type FeedBatch, feed } from "./delivery/feed.js";
@@ -60,6 +61,7 @@ import { Conversation, type ThreadView, Turns, threadView } from "./runtime/conv
 import type { Counters } from "./runtime/counters.js";
 import type { AgentLimits } from "./runtime/limits.js";
 import type { Progress } from "./runtime/setting.js";
+import { type ThreadPush, ThreadPushes } from "./runtime/thread_pushes.js";
 import type { Tool } from "./runtime/tools.js";
 import { type AuditReport, audit } from "./store/audit.js";
 import type { Acceptance, Accepted, AcceptOutcome, Counts, PruneStep, Store, StoreFacts } from "./store/contract.js";
@@ -94,9 +96,10 @@ export interface OpenOptions {
   bytes_max?: number;
   /**
    * The agent that is hosted: a model by its provider's name (`rehearsal` needs no key), or one of your own, with its tools.
-   * Without it threads are for other people's loops: `thread.collect`.
+   * Without it threads are for other people's loops: `thread.collect`. A function is given what `[agent]` of the
+   * configuration says, and decides.
    */
-  agent?: AgentInput;
+  agent?: AgentInput | ((config: AgentConfig) => AgentInput);
   /** Where time comes from. */
   clock?: Clock;
   /** The storage failed; everything that waited was rejected, and this Tidings is over. */
@@ -117,6 +120,15 @@ export interface AgentInput {
   limits?: Partial<AgentLimits>;
   /** How much one block may tell: 10 items and 1,000 tokens in full, 20 more in a line each, unless said otherwise. */
   budget?: Partial<Budget>;
+}
+
+/** What the hosted agent runs on. */
+export type AgentView = Pick<Model, "provider" | "model">;
+
+/** What users are to be shown, in the order of the journal. */
+export interface ShownBatch extends FeedBatch {
+  /** What happened in the conversations that somebody follows. */
+  readonly conversations: readonly ThreadPush[];
 }
 
 export interface EmitAnswer {
@@ -204,6 +216,7 @@ interface Shared {
   readonly policy: DeliveryPolicy;
   /** Null if none is hosted. */
   agent: HostedAgent | null;
+  model: AgentView | null;
   /** Wakes the watchers when Tidings closes or fails. */
   readonly ended: AbortController;
 }
@@ -528,16 +541,23 @@ export class Tidings extends TidingsView {
       await store.close();
       throw error;
     }
-    const shared: Shared = { store, catalogue, intake, policy, ended, agent: null };
+    const shared: Shared = { store, catalogue, intake, policy, ended, agent: null, model: null };
     const tidings = new Tidings(shared, store.writable, watchdog, operator);
-    if (options.agent === undefined) return tidings;
+    const { agent } = options;
+    if (agent === undefined) return tidings;
     try {
-      shared.agent = await hostAgent(tidings, shared, options.agent, options.onProblem ?? (() => {}));
+      const wanted = typeof agent === "function" ? agent(catalogue.config.agent) : agent;
+      shared.agent = await hostAgent(tidings, shared, wanted, options.onProblem ?? (() => {}));
     } catch (error) {
       await tidings.close();
       throw error;
     }
     return tidings;
+  }
+
+  /** What the hosted agent runs on; null if none is hosted. */
+  get agent(): AgentView | null {
+    return this.shared.model;
   }
 
   /** What the hosted agent has done since it was started; null if none is hosted. */
@@ -554,20 +574,35 @@ export class Tidings extends TidingsView {
     return new TidingsView(this.shared, userPrincipal(user), grants);
   }
 
-  /** What users are to be shown, as it happens from now on, of those that `wants` names. */
-  feed(wants: (user_id: UserId) => boolean, signal: AbortSignal): AsyncGenerator<FeedBatch, void, undefined> {
+  /**
+   * What users are to be shown, as it happens from now on, of those that `wants` names; what happens in their
+   * conversations too, of those that `follows` names.
+   */
+  feed(
+    wants: (user_id: UserId) => boolean,
+    signal: AbortSignal,
+    follows: (user_id: UserId) => boolean = () => false,
+  ): AsyncGenerator<ShownBatch, void, undefined> {
     // The end is looked up now, and not when the first batch is asked for.
-    return this.#feedFrom(this.shared.store.lastSeq(), wants, signal);
+    return this.#feedFrom(this.shared.store.lastSeq(), wants, signal, follows);
   }
 
   async *#feedFrom(
     start: Promise<number>,
     wants: (user_id: UserId) => boolean,
     asked: AbortSignal,
-  ): AsyncGenerator<FeedBatch, void, undefined> {
+    follows: (user_id: UserId) => boolean,
+  ): AsyncGenerator<ShownBatch, void, undefined> {
     const { store, ended } = this.shared;
-    yield* feed(store, start, wants, AbortSignal.any([asked, ended.signal]));
+    const threads = new ThreadPushes(store);
+    for await (const batch of feed(store, start, wants, AbortSignal.any([asked, ended.signal])))
+      yield { ...batch, conversations: await threads.of(batch.entries, batch.pushes, follows) };
     if (!asked.aborted) throwFailure(ended.signal);
+  }
+
+  /** The journal's newest entry. */
+  lastSeq(): Promise<number> {
+    return this.shared.store.lastSeq();
   }
 
   /** Checks every guarantee over the whole store, as it is at this moment; others go on meanwhile. */
@@ -609,10 +644,11 @@ export class Tidings extends TidingsView {
 
 async function hostAgent(
   tidings: Tidings,
-  { store, catalogue, policy }: Shared,
+  shared: Shared,
   input: AgentInput,
   onProblem: (line: string) => void,
 ): Promise<HostedAgent | null> {
+  const { store, catalogue, policy } = shared;
   const { provider, model, base_url, api_key_env, ...rest } = input;
   if (provider === "none") return null;
   if (!tidings.writable) throw new StoreError("read_only", "an agent can be hosted only by the folder's writer");
@@ -625,6 +661,7 @@ async function hostAgent(
           ...(base_url === undefined ? {} : { base_url }),
           ...(api_key_env === undefined ? {} : { api_key_env }),
         });
+  shared.model = { provider: opened.provider, model: opened.model };
   const options: AgentOptions = {
     ...rest,
     model: opened,

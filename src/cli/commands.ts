@@ -11,6 +11,11 @@ export const COMMANDS: readonly Listed[] = [
     load: async () => (await import("./commands/serve.js")).serve,
   },
   {
+    name: "chat",
+    summary: "speak with the hosted agent",
+    load: async () => (await import("./commands/chat.js")).chat,
+  },
+  {
     name: "tour",
     summary: "show Tidings at work, in a few seconds, on a temporary folder",
     load: async () => (await import("./commands/tour.js")).tour,

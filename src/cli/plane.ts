@@ -83,7 +83,7 @@ async function onServer<Value>(
   }
 }
 
-function withoutEffect(flags: readonly string[], { url }: Endpoint): string {
+export function withoutEffect(flags: readonly string[], { url }: Endpoint): string {
   const has = flags.length === 1 ? "has" : "have";
   return `tidings: ${flags.join(", ")} ${has} no effect: this went through the server at ${url}, which keeps to what it was started with`;
 }

@@ -8,9 +8,18 @@ const UNSAFE = /(?!\u200d)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** One line that shows control characters instead of obeying them. */
 export function oneLine(text: string): string {
+  return text.replace(/\s*[\r\n\t\u2028\u2029]+\s*/g, " ").replace(UNSAFE, shown);
+}
+
+/** Lines as they are; all else that a terminal would obey is shown instead. */
+export function harmless(text: string): string {
   return text
-    .replace(/\s*[\r\n\t\u2028\u2029]+\s*/g, " ")
-    .replace(UNSAFE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+    .replace(/\r\n?/g, "\n")
+    .replace(UNSAFE, (character) => (character === "\n" || character === "\t" ? character : shown(character)));
+}
+
+function shown(character: string): string {
+  return `\\u{${character.codePointAt(0)?.toString(16)}}`;
 }
 
 /** How many columns a terminal needs for it. */

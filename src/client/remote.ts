@@ -15,9 +15,12 @@ import type { TokenView } from "../domain/token.js";
 import type { SettingsView, SubscriberList } from "../intake/listing.js";
 import { systemClock } from "../platform/clock.js";
 import { pause } from "../platform/timers.js";
+import type { ThreadView } from "../runtime/conversation.js";
+import type { ThreadAnswer } from "../server/talk.js";
 import type { Counts, PruneStep } from "../store/contract.js";
 import type {
   AckInput,
+  AgentView,
   EmitAnswer,
   EmitOutcome,
   ListAnswer,
@@ -27,13 +30,28 @@ import type {
   Tidings,
   TidingsView,
 } from "../tidings.js";
+import { RemoteThread, RemoteTurns, type ThreadCalls, type TurnCalls, threadView } from "./conversation.js";
 import { type CallOptions, type Endpoint, errorOf, RpcClient } from "./rpc.js";
+import { type SubscribeOptions, Subscription, type Told } from "./subscription.js";
 
 /** What can be asked for of a folder and of a server alike, as one principal. */
 export type PlaneView = Pick<
   TidingsView,
-  "ack" | "counts" | "explain" | "list" | "read" | "redrive" | "settings" | "subscribers" | "updateSettings"
->;
+  | "ack"
+  | "counts"
+  | "explain"
+  | "list"
+  | "read"
+  | "redrive"
+  | "settings"
+  | "startThread"
+  | "subscribers"
+  | "threads"
+  | "updateSettings"
+> & {
+  thread(thread_id: string): ThreadCalls;
+  readonly turns: TurnCalls;
+};
 
 /** The same for the host, or an admin's token. */
 export type Plane = PlaneView &
@@ -94,6 +112,29 @@ class RemoteView implements PlaneView {
     return this.answer("subscriber/list", this.#as(user_id === undefined ? {} : { user_id }));
   }
 
+  async startThread(input: { user_id?: string; thread_id?: string } = {}): Promise<ThreadView> {
+    return threadView(await this.answer<ThreadAnswer>("thread/start", this.#as(input)));
+  }
+
+  async threads(input: { user_id?: string; after?: string; limit?: number } = {}): Promise<ThreadView[]> {
+    return (await this.answer<{ threads: ThreadAnswer[] }>("thread/list", this.#as(input))).threads.map(threadView);
+  }
+
+  thread(thread_id: string): ThreadCalls {
+    return new RemoteThread(this.#calls(), thread_id);
+  }
+
+  get turns(): TurnCalls {
+    return new RemoteTurns(this.#calls());
+  }
+
+  #calls() {
+    return {
+      answer: <Result>(method: string, params: object) => this.answer<Result>(method, this.#as(params)),
+      call: <Result>(method: string, params: object) => this.rpc.call<Result>(method, this.#as(params)),
+    };
+  }
+
   /** Of a method that has no misses. */
   protected async answer<Result>(method: string, params: object, options: CallOptions = {}): Promise<Result> {
     const result = await this.rpc.call<Result>(method, params, options);
@@ -109,9 +150,11 @@ class RemoteView implements PlaneView {
 /** The plane of a server. Where that server has too much to do, events wait for their turn. */
 export class RemoteTidings extends RemoteView implements Plane {
   readonly tokens: Plane["tokens"];
+  readonly #endpoint: Endpoint;
 
   constructor(endpoint: Endpoint) {
     super(new RpcClient(endpoint), undefined);
+    this.#endpoint = endpoint;
     this.tokens = {
       create: (input: NewTokenInput) => this.answer<NewTokenAnswer>("token/create", input),
       list: async (options = {}) => (await this.answer<{ tokens: TokenView[] }>("token/list", options)).tokens,
@@ -164,7 +207,21 @@ export class RemoteTidings extends RemoteView implements Plane {
 
   /** Whose token it is. */
   async user(): Promise<string> {
-    return (await this.answer<{ user_id: string }>("runtime/status", {})).user_id;
+    return (await this.#status()).user_id;
+  }
+
+  /** What its agent runs on; null if it hosts none. */
+  async agent(): Promise<AgentView | null> {
+    return (await this.#status()).agent;
+  }
+
+  #status(): Promise<{ user_id: string; agent: AgentView | null }> {
+    return this.answer("runtime/status", {});
+  }
+
+  /** What happens from now on, for the token's user: notifications, and what is said and done in conversations. */
+  subscribe(options: SubscribeOptions, tell: (told: Told) => void): Promise<Subscription> {
+    return Subscription.open(this.#endpoint, options, tell);
   }
 
   /** Whether the server has answered anything yet. */

@@ -27,6 +27,8 @@ export interface FeedBatch {
   readonly seq: number;
   readonly pushes: readonly Push[];
   readonly revoked: readonly TokenId[];
+  /** What was read, also of users that nobody wants. */
+  readonly entries: readonly JournalEntry[];
 }
 
 /** Batches after `start`, of the users that `wants` names. */
@@ -44,7 +46,7 @@ export async function* feed(
       if (entry.type === "token" && entry.action === "revoked") revoked.push(entry.token_id);
       if (entry.changes.length > 0 && wants(entry.user_id)) pushes.push(...(await pushesOf(states, entry)));
     }
-    yield { seq: page.after, pushes, revoked };
+    yield { seq: page.after, pushes, revoked, entries: page.entries };
   }
 }
 

@@ -10,6 +10,7 @@ import type { Dispatcher, RpcResponse } from "./dispatcher.js";
 import { countsFrame, PushFrame } from "./frames.js";
 import { parseJson } from "./json.js";
 import type { ServerLimits } from "./limits.js";
+import type { ClientView, Session } from "./method.js";
 import { rpcErrorOf } from "./wire.js";
 
 export const CLOSE = {
@@ -24,12 +25,25 @@ export const CLOSE = {
 const CLOSE_MS = 2_000;
 const CALL_RETRY_MS = 100;
 
-export class Connection {
+/** Of what may wait for a client, the part that what may be dropped takes at most. */
+const DROPPABLE_PART = 4;
+
+/** All who are connected. */
+export interface Audience {
+  /** What this one wants to hear is another thing now. */
+  viewed(connection: Connection): void;
+  /** Resolves when all that is committed now was pushed. */
+  pushed(): Promise<void>;
+}
+
+export class Connection implements Session {
   readonly caller: Caller;
   readonly #socket: WebSocket;
   readonly #dispatcher: Dispatcher;
   readonly #limits: ServerLimits;
   readonly #clock: Clock;
+  readonly #audience: Audience;
+  #view: ClientView = { conversation: false, observe: false };
   /** The `seq` of the last push that was sent. */
   #last: number | null = null;
   /** Pushes that came while the client is still being told what waits; undefined afterwards. */
@@ -37,6 +51,9 @@ export class Connection {
   #heldBytes = 0;
   /** Newer counts that came meanwhile: the first ones that a client is sent end its welcome. */
   #heldCounts: Buffer | undefined;
+  /** The client has been told what waits, or has gone. */
+  readonly #welcomed: Promise<void>;
+  #endWelcome: () => void = () => {};
   /** Nobody hears the answers of calls that still wait. */
   readonly #gone = new AbortController();
   #closing = false;
@@ -50,9 +67,14 @@ export class Connection {
     dispatcher: Dispatcher,
     limits: ServerLimits,
     clock: Clock,
+    audience: Audience,
     onDefect: (error: unknown) => void,
   ) {
     this.#socket = socket;
+    this.#audience = audience;
+    this.#welcomed = new Promise((resolve) => {
+      this.#endWelcome = resolve;
+    });
     this.caller = caller;
     this.#dispatcher = dispatcher;
     this.#limits = limits;
@@ -66,7 +88,10 @@ export class Connection {
     });
     socket.on("ping", (data) => this.#pong(data));
     socket.on("pong", () => this.#heard());
-    socket.on("close", () => this.#gone.abort());
+    socket.on("close", () => {
+      this.#gone.abort();
+      this.#endWelcome();
+    });
     // What is wrong with a client's frames is told by the close that follows.
     socket.on("error", () => {});
   }
@@ -78,7 +103,7 @@ export class Connection {
   /** First what waits, oldest first, and the counts; then what came meanwhile, and from then on what comes. */
   async welcome({ items, counts, seq }: InboxAnswer, journal_id: JournalId): Promise<void> {
     for (const item of items) {
-      await this.#sent(new PushFrame({ kind: "created", ...item }, journal_id));
+      await this.#sent(PushFrame.ofNotification({ kind: "created", ...item }, journal_id));
       if (this.#closing) return;
     }
     this.send(countsFrame(counts, seq, journal_id));
@@ -87,6 +112,33 @@ export class Connection {
     for (const frame of held) if (frame.seq > seq) this.push(frame);
     if (this.#heldCounts !== undefined) this.send(this.#heldCounts);
     this.#heldCounts = undefined;
+    this.#endWelcome();
+  }
+
+  get followsConversations(): boolean {
+    return this.#view.conversation;
+  }
+
+  /** After what waits, so that what it asks for is not among that. */
+  async initialize(view: ClientView): Promise<void> {
+    await this.#welcomed;
+    this.#view = view;
+    if (!this.#closing) this.#audience.viewed(this);
+  }
+
+  async told(): Promise<void> {
+    if (this.#view.conversation && !this.#closing) await this.#audience.pushed();
+  }
+
+  /** What happens in a conversation, if it was asked for. */
+  pushOfThread(frame: PushFrame, observation: boolean): void {
+    if (this.#view.conversation && (this.#view.observe || !observation)) this.push(frame);
+  }
+
+  /** Sent if nothing much waits before it. */
+  pushDroppable(text: Buffer): void {
+    const room = this.#limits.outgoingBytes / DROPPABLE_PART - this.#socket.bufferedAmount;
+    if (this.#view.conversation && text.length <= room) this.send(text);
   }
 
   push(frame: PushFrame): void {
@@ -192,7 +244,12 @@ export class Connection {
     }
     this.#calls += 1;
     try {
-      return await this.#dispatcher.answer(this.caller, data, this.#limits.messageAnswerBytes, this.#gone.signal);
+      return await this.#dispatcher.answer(data, {
+        caller: this.caller,
+        bytesMax: this.#limits.messageAnswerBytes,
+        gone: this.#gone.signal,
+        session: this,
+      });
     } finally {
       this.#calls -= 1;
     }

@@ -3,7 +3,7 @@ import { InvalidInputError, isMiss, OverloadedError, TidingsError } from "../dom
 import { parseInput } from "../domain/parse.js";
 import type { Caller } from "./access.js";
 import { parseJson } from "./json.js";
-import type { Method, Runtime } from "./method.js";
+import type { Method, Runtime, Session } from "./method.js";
 import { METHODS } from "./methods.js";
 import type { RateLimit } from "./rate.js";
 import { RPC, type RpcError, rpcErrorOf } from "./wire.js";
@@ -17,6 +17,15 @@ interface Call {
   readonly id: RpcId | undefined;
   readonly method: string;
   readonly params: unknown;
+}
+
+/** Whose calls these are, and where their answers go. */
+interface Calling {
+  readonly caller: Caller;
+  /** How large the answer should be at most. */
+  readonly bytesMax: number;
+  readonly gone: AbortSignal;
+  readonly session: Session | null;
 }
 
 /** So many calls of a batch run at the same time. */
@@ -38,12 +47,7 @@ export class Dispatcher {
   }
 
   /** A message as it came: a call, a notification, or a batch. Undefined if nothing is to be answered. */
-  async answer(
-    caller: Caller,
-    text: Uint8Array,
-    bytesMax: number,
-    gone: AbortSignal,
-  ): Promise<RpcResponse | RpcResponse[] | undefined> {
+  async answer(text: Uint8Array, calling: Calling): Promise<RpcResponse | RpcResponse[] | undefined> {
     let message: unknown;
     try {
       message = parseJson(text);
@@ -51,27 +55,22 @@ export class Dispatcher {
       if (error instanceof InvalidInputError) return refusal(null, RPC.parseError, error.field, error.reason);
       throw error;
     }
-    if (!Array.isArray(message)) return this.#one(caller, message, bytesMax, gone);
+    if (!Array.isArray(message)) return this.#one(message, calling);
     if (message.length === 0) return refusal(null, RPC.invalidRequest, "", "the batch is empty");
     if (message.length > this.#callsMax)
       return refusal(null, RPC.invalidRequest, "", `a batch holds at most ${this.#callsMax} calls`);
-    const said = await this.#batch(caller, message, bytesMax, gone);
+    const said = await this.#batch(message, calling);
     return said.length === 0 ? undefined : said;
   }
 
   /** Some at a time: when the answers are large already, the calls that are left are refused and not run. */
-  async #batch(
-    caller: Caller,
-    messages: readonly unknown[],
-    bytesMax: number,
-    gone: AbortSignal,
-  ): Promise<RpcResponse[]> {
+  async #batch(messages: readonly unknown[], calling: Calling): Promise<RpcResponse[]> {
     const said: RpcResponse[] = [];
-    let left = bytesMax;
+    let left = calling.bytesMax;
     for (let start = 0; start < messages.length; start += SLICE) {
       const slice = messages.slice(start, start + SLICE);
-      const share = left / slice.length;
-      for (const answer of await Promise.all(slice.map((one) => this.#one(caller, one, share, gone)))) {
+      const share = { ...calling, bytesMax: left / slice.length };
+      for (const answer of await Promise.all(slice.map((one) => this.#one(one, share)))) {
         if (answer === undefined) continue;
         said.push(answer);
         left -= JSON.stringify(answer).length;
@@ -80,12 +79,12 @@ export class Dispatcher {
     return said;
   }
 
-  async #one(caller: Caller, message: unknown, bytesMax: number, gone: AbortSignal): Promise<RpcResponse | undefined> {
+  async #one(message: unknown, calling: Calling): Promise<RpcResponse | undefined> {
     const call = callOf(message);
     if ("error" in call) return call;
     const { id } = call;
     try {
-      const result = await this.#run(caller, call, bytesMax, gone);
+      const result = await this.#run(call, calling);
       if (id === undefined) return undefined;
       return isMiss(result)
         ? { jsonrpc: "2.0", id, error: rpcErrorOf(result) }
@@ -96,7 +95,8 @@ export class Dispatcher {
     }
   }
 
-  async #run(caller: Caller, { method: name, params }: Call, bytesMax: number, gone: AbortSignal): Promise<unknown> {
+  async #run({ method: name, params }: Call, calling: Calling): Promise<unknown> {
+    const { caller, bytesMax, session } = calling;
     const waitMs = this.#rate.take(caller.token_id ?? "", 1);
     if (waitMs > 0) throw new OverloadedError("more calls than this token may make; slow down", waitMs);
     const method = this.#methods.get(name);
@@ -105,7 +105,9 @@ export class Dispatcher {
     if (bytesMax <= 0) throw new OverloadedError("the answers of the batch are large enough already", RETRY_MS);
     if (typeof params !== "object" || params === null || Array.isArray(params))
       throw new InvalidInputError("params", "must be an object");
-    return method.run(parseInput(method.params, params), { caller, runtime: this.#runtime, bytesMax, gone });
+    const result = await method.run(parseInput(method.params, params), { ...calling, runtime: this.#runtime });
+    if (method.announced === true) await session?.told();
+    return result;
   }
 }
 

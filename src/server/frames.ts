@@ -1,6 +1,8 @@
 /** What is pushed to clients, as text. A frame is the same for every client but for `prev_seq`. */
 import type { Push } from "../delivery/feed.js";
 import type { JournalId } from "../domain/ids.js";
+import type { Progress } from "../runtime/setting.js";
+import type { ThreadPush } from "../runtime/thread_pushes.js";
 import type { Counts } from "../store/contract.js";
 
 /** One push, written once for all clients that had the same frame before it. */
@@ -10,11 +12,19 @@ export class PushFrame {
   readonly #tail: string;
   readonly #texts = new Map<number | null, Buffer>();
 
-  constructor({ kind, notification, seq }: Omit<Push, "user_id">, journal_id: JournalId) {
+  constructor(method: string, params: object, seq: number, journal_id: JournalId) {
     this.seq = seq;
-    const params = `"notification":${JSON.stringify(notification)},"seq":${seq}`;
-    this.#head = `{"jsonrpc":"2.0","method":"notification/${kind}","params":{${params},"prev_seq":`;
+    const fields = JSON.stringify(params).slice(1, -1);
+    this.#head = `{"jsonrpc":"2.0","method":"${method}","params":{${fields},"seq":${seq},"prev_seq":`;
     this.#tail = `,"journal_id":"${journal_id}"}}`;
+  }
+
+  static ofNotification({ kind, notification, seq }: Omit<Push, "user_id">, journal_id: JournalId): PushFrame {
+    return new PushFrame(`notification/${kind}`, { notification }, seq, journal_id);
+  }
+
+  static ofThread({ method, params, seq }: ThreadPush, journal_id: JournalId): PushFrame {
+    return new PushFrame(method, params, seq, journal_id);
   }
 
   /** `prev` is the `seq` of the frame that this client had before; null for its first. */
@@ -33,4 +43,10 @@ export function countsFrame(counts: Counts, seq: number, journal_id: JournalId):
   return Buffer.from(
     JSON.stringify({ jsonrpc: "2.0", method: "inbox/counts", params: { ...counts, seq, journal_id } }),
   );
+}
+
+/** It may be dropped: all that counts is in the journal, and pushed from there. */
+export function progressFrame({ turn_id, thread_id, delta }: Progress & { readonly type: "text" }): Buffer {
+  const params = { turn_id, thread_id, delta };
+  return Buffer.from(JSON.stringify({ jsonrpc: "2.0", method: "turn/progress", params }));
 }

@@ -105,7 +105,8 @@ export class Http {
       const caller = await this.callerOf(request, bearerOf(request));
       hold = this.#budget.hold(caller.token_id ?? "", response);
       const body = await this.#body(request, hold);
-      answer = await dispatcher.answer(caller, body, limits.answerBytes, this.#goneWith(response));
+      const gone = this.#goneWith(response);
+      answer = await dispatcher.answer(body, { caller, bytesMax: limits.answerBytes, gone, session: null });
     } catch (error) {
       this.#fail(request, response, error, () => ({ jsonrpc: "2.0", id: null, error: rpcErrorOf(error) }));
       return;

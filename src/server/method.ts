@@ -15,11 +15,28 @@ export interface Runtime {
   readonly waits: Waits;
 }
 
+/** What a client wants to hear of conversations beside what every client is told. */
+export interface ClientView {
+  readonly conversation: boolean;
+  /** Also what the agent was told. */
+  readonly observe: boolean;
+}
+
+/** A connection that is told things, and not only answered. */
+export interface Session {
+  /** From now on it is told what it asks for here. */
+  initialize(view: ClientView): Promise<void>;
+  /** Resolves when it was told of all that is committed now. */
+  told(): Promise<void>;
+}
+
 export interface Context {
   readonly caller: Caller;
   readonly runtime: Runtime;
   /** How large the answer should be at most. */
   readonly bytesMax: number;
+  /** Null where a call has no more than its answer. */
+  readonly session: Session | null;
   /** Whoever called has gone, or the server is going: nobody waits any more. */
   readonly gone: AbortSignal;
 }
@@ -29,6 +46,8 @@ export interface Method {
   readonly scope: Scope;
   readonly summary: string;
   readonly params: z.ZodType;
+  /** It changes a thread or a turn: whoever is told of that hears it before the answer. */
+  readonly announced?: true;
   /** Answers the result, or the `Miss` that says why nothing changed. */
   run(params: unknown, context: Context): Promise<unknown>;
 }

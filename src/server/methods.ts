@@ -6,23 +6,37 @@ import { agentRenew } from "./methods/agent_renew.js";
 import { agentSettle } from "./methods/agent_settle.js";
 import { eventEmit } from "./methods/event_emit.js";
 import { inboxCounts } from "./methods/inbox_counts.js";
+import { initialize } from "./methods/initialize.js";
 import { notificationAck } from "./methods/notification_ack.js";
 import { notificationExplain } from "./methods/notification_explain.js";
 import { notificationList } from "./methods/notification_list.js";
 import { notificationNotify } from "./methods/notification_notify.js";
 import { notificationRead } from "./methods/notification_read.js";
 import { notificationRedrive } from "./methods/notification_redrive.js";
+import { queueList } from "./methods/queue_list.js";
+import { queueRemove } from "./methods/queue_remove.js";
+import { queueUpdate } from "./methods/queue_update.js";
 import { runtimePrune } from "./methods/runtime_prune.js";
 import { runtimeStatus } from "./methods/runtime_status.js";
 import { settingsGet } from "./methods/settings_get.js";
 import { settingsUpdate } from "./methods/settings_update.js";
 import { subscriberList } from "./methods/subscriber_list.js";
+import { threadClose } from "./methods/thread_close.js";
+import { threadList } from "./methods/thread_list.js";
+import { threadPause } from "./methods/thread_pause.js";
+import { threadRead } from "./methods/thread_read.js";
+import { threadResume } from "./methods/thread_resume.js";
 import { threadStart } from "./methods/thread_start.js";
 import { tokenCreate } from "./methods/token_create.js";
 import { tokenList } from "./methods/token_list.js";
 import { tokenRevoke } from "./methods/token_revoke.js";
+import { turnDeliver } from "./methods/turn_deliver.js";
+import { turnInterrupt } from "./methods/turn_interrupt.js";
+import { turnStart } from "./methods/turn_start.js";
+import { turnSteer } from "./methods/turn_steer.js";
 
 export const METHODS: readonly Method[] = [
+  initialize,
   eventEmit,
   notificationNotify,
   notificationList,
@@ -32,6 +46,18 @@ export const METHODS: readonly Method[] = [
   notificationRedrive,
   inboxCounts,
   threadStart,
+  threadList,
+  threadRead,
+  threadPause,
+  threadResume,
+  threadClose,
+  turnStart,
+  turnSteer,
+  turnDeliver,
+  turnInterrupt,
+  queueList,
+  queueUpdate,
+  queueRemove,
   agentCollect,
   agentRenew,
   agentSettle,

@@ -6,7 +6,7 @@ import { type StoreError, UnreachableError } from "../domain/errors.js";
 import { isoTime } from "../domain/time.js";
 import { systemClock } from "../platform/clock.js";
 import { every, pause } from "../platform/timers.js";
-import { type OpenOptions, Tidings } from "../tidings.js";
+import { type AgentView, type OpenOptions, Tidings } from "../tidings.js";
 import { Access } from "./access.js";
 import { Dispatcher } from "./dispatcher.js";
 import { Gate, hostInUrl } from "./gate.js";
@@ -44,6 +44,8 @@ const HANG_UP_MS = 20;
 export class TidingsServer {
   readonly url: string;
   readonly token: string;
+  /** What the hosted agent runs on; null if none is hosted. */
+  readonly agent: AgentView | null;
   /** Resolves when the storage has failed: nothing is taken any more, and the process should end. */
   readonly failed: Promise<StoreError>;
   readonly #tidings: Tidings;
@@ -72,6 +74,7 @@ export class TidingsServer {
     this.url = parts.url;
     this.token = parts.token;
     this.failed = parts.failed;
+    this.agent = parts.tidings.agent;
     this.#tidings = parts.tidings;
     this.#server = parts.server;
     this.#hub = parts.hub;
@@ -179,9 +182,9 @@ export class TidingsServer {
 /** Without what is the server's alone. */
 function openOptions(options: ServeOptions): OpenOptions {
   const { data, subscribers, subscribers_folder, config_file, watch, onProblem } = options;
-  const { policy, wait_ms, bytes_max, clock } = options;
+  const { policy, wait_ms, bytes_max, clock, agent } = options;
   const files = { subscribers, subscribers_folder, config_file, watch, onProblem };
-  const given = { data, ...files, policy, wait_ms, bytes_max, clock };
+  const given = { data, ...files, policy, wait_ms, bytes_max, clock, agent };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 

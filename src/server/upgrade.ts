@@ -58,7 +58,8 @@ export class Upgrade {
         throw new OverloadedError(`this user has ${limits.socketsPerUser} connections already`, 1_000);
       if (socket.destroyed) return;
       this.#sockets.handleUpgrade(request, socket, head, (webSocket) => {
-        void this.#hub.add(new Connection(webSocket, caller, dispatcher, limits, this.#clock, onDefect));
+        const hub = this.#hub;
+        void hub.add(new Connection(webSocket, caller, dispatcher, limits, this.#clock, hub, onDefect));
       });
     } catch (error) {
       if (!(error instanceof TidingsError)) this.#parts.onDefect(error);

@@ -26,16 +26,20 @@ export interface HostedOptions extends Partial<Omit<AgentOptions, "model">> {
   model?: Model;
   policy?: Partial<DeliveryPolicy>;
   subscribers?: readonly SubscriberInput[];
+  /** The watchdog is the test's to start. */
+  unwatched?: boolean;
 }
 
 export class Hosted {
   readonly store: Store;
   readonly intake: Intake;
   readonly policy: DeliveryPolicy;
+  readonly watchdog: Watchdog;
   readonly errors: unknown[] = [];
   agent!: HostedAgent;
 
-  constructor(store: Store, intake: Intake, policy: DeliveryPolicy) {
+  constructor(store: Store, intake: Intake, policy: DeliveryPolicy, watchdog: Watchdog) {
+    this.watchdog = watchdog;
     this.store = store;
     this.intake = intake;
     this.policy = policy;
@@ -43,7 +47,7 @@ export class Hosted {
 
   /** Another agent on the same store: the one before is gone without a word. */
   async host(options: HostedOptions = {}): Promise<HostedAgent> {
-    const { model, policy: _, subscribers: __, ...rest } = options;
+    const { model, policy: _, subscribers: __, unwatched: ___, ...rest } = options;
     const agent = await HostedAgent.start(
       this.store,
       (event) => this.emit(event),
@@ -171,13 +175,13 @@ export async function hosted(options: HostedOptions = {}): Promise<Hosted> {
     onFailure: () => {},
   });
   const watchdog = new Watchdog(store, () => {});
-  await watchdog.start();
+  if (options.unwatched !== true) await watchdog.start();
   onTestFinished(async () => {
     await watchdog.stop();
     await store.close();
     await catalogue.close();
   });
-  const plane = new Hosted(store, new Intake(catalogue), policy);
+  const plane = new Hosted(store, new Intake(catalogue), policy, watchdog);
   await store.startThread(HOST, LOCAL_USER, threadId(THREAD));
   await plane.host(options);
   return plane;

@@ -29,8 +29,13 @@ const LIMIT_MS = 30_000;
 export interface ServerOptions {
   /** The data folder; without it a new one that is removed after the test. */
   data?: string;
-  /** Further words for `tidings serve`. A `--port` among them takes the place of `--port 0`. */
+  /**
+   * Further words for `tidings serve`. A `--port` among them takes the place of `--port 0`, a `--provider` that of
+   * `--provider none`: an agent that is hosted would answer what a test means to collect itself.
+   */
   args?: readonly string[];
+  /** With whatever agent it hosts by itself. */
+  agent?: "its own";
   /** Further environment. Whatever begins with `TIDINGS_` outside stays outside. */
   env?: Readonly<Record<string, string>>;
   /** The caller ends the process itself, with `stop`: for servers that are started outside a test. */
@@ -90,10 +95,12 @@ export class Server {
   /** The server's own token, admin's. */
   token = "";
 
-  private constructor(data: string, { args = [], env = {} }: ServerOptions) {
+  private constructor(data: string, { args = [], env = {}, agent }: ServerOptions) {
     this.data = data;
     const port = args.some((word) => word.startsWith("--port")) || "TIDINGS_PORT" in env ? [] : ["--port", "0"];
-    this.process = spawn(process.execPath, [PROGRAM, "serve", "--data", data, ...port, ...args], {
+    const named = agent !== undefined || args.some((word) => word.startsWith("--provider"));
+    const provider = named ? [] : ["--provider", "none"];
+    this.process = spawn(process.execPath, [PROGRAM, "serve", "--data", data, ...port, ...provider, ...args], {
       env: { ...outerEnvironment(), ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });

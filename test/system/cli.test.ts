@@ -249,6 +249,7 @@ describe.concurrent("the words of the program", () => {
       "ack",
       "audit",
       "backup",
+      "chat",
       "dead list",
       "dead redrive",
       "doctor",

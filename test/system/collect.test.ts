@@ -75,8 +75,10 @@ describe("an agent in any language", () => {
     const thread = await server.call<{ thread_id: string }>("thread/start", {}, agent);
     expect(thread).toEqual({
       thread_id: expect.any(String),
+      session_id: thread.thread_id,
       user_id: "ada",
-      state: "open",
+      state: "running",
+      started_at: expect.any(String),
       created_at: expect.any(String),
     });
     const { thread_id } = thread;

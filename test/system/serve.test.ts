@@ -453,7 +453,7 @@ describe("the life of the process", () => {
     const env = { TIDINGS_PORT: String(port), TIDINGS_HOST: "127.0.0.1", TIDINGS_OWN_TOKEN: own };
     const server = await Server.start({ env, args: ["--json"] });
     expect(JSON.parse(server.stdout)).toEqual({
-      ready: { url: `http://127.0.0.1:${port}`, token: own, pid: server.pid },
+      ready: { url: `http://127.0.0.1:${port}`, token: own, pid: server.pid, agent: null },
     });
     expect(await server.rpc("runtime/status")).toMatchObject({ status: 200, result: { status: "running" } });
     expect(await server.stop()).toBe(0);

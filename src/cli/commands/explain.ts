@@ -29,7 +29,7 @@ export const explain = defineCommand({
   },
 });
 
-async function showExplanation(explanation: Explanation, output: Output): Promise<void> {
+export async function showExplanation(explanation: Explanation, output: Output): Promise<void> {
   for (const line of wrap(oneLine(explanation.summary), output.columns(WIDEST)))
     await output.line(output.style("bold", line));
   for (const notification of explanation.notifications) {

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { StoreError } from "../../domain/errors.js";
 import { later } from "../../platform/timers.js";
 import { DEFAULT_HOST, DEFAULT_PORT, SERVER_LIMITS } from "../../server/limits.js";
+import { AGENT_OPTIONS, agentWords, asUsage, chosenAgent } from "../agent_options.js";
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT, exitCodeOf, UsageError } from "../exit.js";
@@ -30,6 +31,9 @@ export const serve = defineCommand({
       "in effect.",
     "It listens on this machine only, unless --host says otherwise. A request must name the server by its own address, " +
       "by localhost, or by a name of --allow-host. A web page from elsewhere is refused, unless --allow-origin has it.",
+    "It hosts an agent, to which `tidings chat` speaks: on the model of --provider and --model, or of [agent] in the file of " +
+      "--config. Without a word about it, a model that is named goes to the provider whose key is in the environment; else " +
+      "the rehearsal model runs, which is offline. With --provider none, threads are for your own agents.",
   ],
   options: {
     port: {
@@ -48,6 +52,7 @@ export const serve = defineCommand({
       preset: DEFAULT_HOST,
       env: "TIDINGS_HOST",
     },
+    ...AGENT_OPTIONS,
     "allow-host": {
       kind: "text",
       value: "NAMES",
@@ -83,6 +88,7 @@ export const serve = defineCommand({
   examples: [
     "tidings serve",
     "tidings serve --port 0 --data /var/lib/tidings",
+    "tidings serve --provider openai-compatible --base-url http://127.0.0.1:11434/v1 --model qwen3",
     "tidings serve --subscribers ./subscribers --config ./tidings.toml",
   ],
   folderOnly: true,
@@ -115,18 +121,26 @@ export const serve = defineCommand({
       ...(bytesMax === undefined ? {} : { bytes_max: bytesMax }),
       ...(token === undefined ? {} : { token }),
       ...filesOf(settings),
+      agent: (config) => chosenAgent(values, config, env, (line) => output.remark(line)),
       onProblem: (line) => output.remark(`tidings: ${oneLine(line)}`),
       onDefect: (error) => output.remark(`tidings: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
+    }).catch((error: unknown) => {
+      throw asUsage(error);
     });
     // Asked for before the ready line, which whoever waits for it may answer with a signal at once.
     const stopped = stopSignal();
-    const { url } = server;
-    if (output.json) await output.value({ ready: { url, token: server.token, pid: process.pid } });
-    else await output.line(`Tidings is ready: ${url}/#token=${server.token}`);
+    const { url, agent } = server;
+    if (output.json) await output.value({ ready: { url, token: server.token, pid: process.pid, agent } });
+    else {
+      const hosted = agent === null ? "" : `\nIts agent runs on ${oneLine(agentWords(agent))}.`;
+      await output.line(`Tidings is ready: ${url}/#token=${server.token}${hosted}`);
+    }
     if (output.terminal) {
       const emit = `${PROGRAM} emit cli.hello.world --message "It works"${settings.dataFlag}`;
       await output.line(output.style("gray", `Its data is in ${oneLine(resolve(data))}. Ctrl-C ends it.`));
       await output.line(output.style("gray", `Try it from another terminal in this folder:  ${emit}`));
+      if (agent !== null)
+        await output.line(output.style("gray", `Speak to its agent there:  ${PROGRAM} chat${settings.dataFlag}`));
     }
     const end = await Promise.race([stopped, server.failed]);
     if (end !== undefined) output.remark(`tidings: ${end.message}`);

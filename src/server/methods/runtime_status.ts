@@ -9,7 +9,8 @@ export const runtimeStatus = defineMethod({
   async run(_params, { caller, runtime }) {
     const { version, started_at, tidings } = runtime;
     const { user_id } = caller;
-    const status = { status: "running", version, started_at, journal_id: tidings.journal_id, user_id };
+    const { journal_id, agent } = tidings;
+    const status = { status: "running", version, started_at, journal_id, user_id, agent };
     if (!caller.admin) return status;
     const { last_seq, floor_seq, bytes } = await tidings.facts();
     return { ...status, pid: process.pid, connections: runtime.connections(), last_seq, floor_seq, bytes };

@@ -1,0 +1,59 @@
+/** The server to speak to: the one that runs, or one of our own for as long as the conversation lasts. */
+import type { Endpoint } from "../../client/rpc.js";
+import { ConflictError } from "../../domain/errors.js";
+import { AGENT_FLAGS, type AgentFlags, asUsage, chosenAgent } from "../agent_options.js";
+import type { Call } from "../command.js";
+import { UsageError } from "../exit.js";
+import { withoutEffect } from "../plane.js";
+import { runningServer } from "../running.js";
+import { filesOf } from "../settings.js";
+import { oneLine } from "../text.js";
+import { VERSION } from "../version.js";
+
+/**
+ * Other commands find a server of our own in the data folder as they find any: what they report while we speak reaches
+ * the agent.
+ */
+export async function withServer<Value>(
+  { settings, output }: Pick<Call, "settings" | "output">,
+  flags: AgentFlags,
+  use: (endpoint: Endpoint) => Promise<Value>,
+): Promise<Value> {
+  const { data, policy, waitMs, bytesMax, folderFlags } = settings;
+  const running = settings.server ?? (await runningServer(data));
+  const typed = AGENT_FLAGS.filter((name) => flags[name] !== undefined).map((name) => `--${name}`);
+  if (running !== undefined) {
+    const idle = [...typed, ...folderFlags];
+    if (idle.length > 0) output.remark(withoutEffect(idle, running));
+    return use(running);
+  }
+  const { TidingsServer } = await import("../../server/server.js");
+  const server = await TidingsServer.start({
+    data,
+    policy,
+    wait_ms: waitMs,
+    version: VERSION,
+    port: 0,
+    ...(bytesMax === undefined ? {} : { bytes_max: bytesMax }),
+    ...filesOf(settings),
+    agent: (config) => chosenAgent(flags, config, process.env, (line) => output.remark(line)),
+    onProblem: (line) => output.remark(`tidings: ${oneLine(line)}`),
+    onDefect: (error) => output.remark(`tidings: ${error instanceof Error ? (error.stack ?? error.message) : error}`),
+  }).catch((error: unknown) => {
+    throw asUsage(error);
+  });
+  try {
+    if (server.agent === null)
+      throw new UsageError("there is no agent to speak to with the provider none", "--provider");
+    return await use(server);
+  } finally {
+    await server.close();
+  }
+}
+
+export function noAgent({ url }: Endpoint): ConflictError {
+  return new ConflictError(
+    "no_agent",
+    `the server at ${url} hosts no agent to speak to; start it with --provider (rehearsal needs no key), or without --provider none`,
+  );
+}

@@ -1,0 +1,12 @@
+import { defineMethod } from "../method.js";
+import { threadSchema } from "../talk.js";
+
+export const queueList = defineMethod({
+  name: "queue/list",
+  scope: "read",
+  summary: "Messages that wait for their turn, oldest first, and the turn that is active.",
+  params: threadSchema,
+  async run({ thread_id, user_id }, { caller }) {
+    return { turns: await caller.as(user_id).thread(thread_id).turns() };
+  },
+});

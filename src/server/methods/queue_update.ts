@@ -1,0 +1,12 @@
+import { defineMethod } from "../method.js";
+import { inputSchema, turnSchema } from "../talk.js";
+
+export const queueUpdate = defineMethod({
+  name: "queue/update",
+  scope: "agent",
+  summary: "Changes a message that waits for its turn.",
+  params: turnSchema.extend({ input: inputSchema }),
+  run({ turn_id, user_id, input }, { caller }) {
+    return caller.as(user_id).turns.update(turn_id, input.text);
+  },
+});
