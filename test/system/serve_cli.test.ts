@@ -54,7 +54,9 @@ class Transcript {
       .replace(/just now|\d+[smhd] ago/g, "AGE")
       .replace(/^(now|\d+[smhd]) +/gm, "AGE ")
       .replace(/"(bytes|free_bytes|last_at)":\d+/g, '"$1":N')
-      .replace(/[\d.]+ [KMGT]iB/g, "SIZE");
+      .replace(/[\d.]+ [KMGT]iB/g, "SIZE")
+      // Columns are as wide as the ages in them.
+      .replace(/ {2,}/g, "  ");
   }
 
   #named(id: string): string {
