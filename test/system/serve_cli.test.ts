@@ -44,6 +44,7 @@ class Transcript {
   }
 
   #normal(text: string): string {
+    // Columns are as wide as the ages in them: spaces are not compared.
     return text
       .replaceAll(this.#cli.root, "ROOT")
       .replace(/tdg_[\w-]{43}/g, "TOKEN")
@@ -55,7 +56,6 @@ class Transcript {
       .replace(/^(now|\d+[smhd]) +/gm, "AGE ")
       .replace(/"(bytes|free_bytes|last_at)":\d+/g, '"$1":N')
       .replace(/[\d.]+ [KMGT]iB/g, "SIZE")
-      // Columns are as wide as the ages in them.
       .replace(/ {2,}/g, "  ");
   }
 
