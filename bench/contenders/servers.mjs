@@ -17,7 +17,18 @@ const HOST = "127.0.0.1";
 /** `tidings serve`, a process of its own, with a token of the user that all events here are about. */
 export async function tidingsServe({ data, profile }, tell) {
   const nodeOptions = profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`];
-  const serve = ["serve", "--data", data, "--port", "0", "--provider", "none", "--json", "--events-per-second", String(EVENTS_PER_SECOND)];
+  const serve = [
+    "serve",
+    "--data",
+    data,
+    "--port",
+    "0",
+    "--provider",
+    "none",
+    "--json",
+    "--events-per-second",
+    String(EVENTS_PER_SECOND),
+  ];
   const { pid, line, readyMs } = await started([...nodeOptions, CLI, ...serve], tell);
   const { ready } = JSON.parse(line);
   if (ready === undefined) throw new Error(`the server did not start: ${line}`);

@@ -1,7 +1,8 @@
 /** Calls as they come in, piece by piece. */
 import { InvalidInputError } from "../domain/errors.js";
 import { takeJson } from "../domain/json.js";
-import type { AssistantMessage, Message, ModelEvent, Original } from "./model.js";
+import type { AssistantMessage, Message, ModelEvent, Original, ToolCall } from "./model.js";
+import { orElse } from "./words.js";
 
 export interface CallPieces {
   id: string;
@@ -35,16 +36,35 @@ function inputOf(text: string) {
   }
 }
 
-/** The original of an answer, if this model gave it and its calls are all still there. */
+type Part = Original["parts"][number];
+
+/** How an API has the parts of its answers. */
+export interface Parts {
+  /** Of a call; undefined: it is none. */
+  callId(part: Part): unknown;
+  /** A thought is taken back only with what it led to. */
+  isThought(part: Part): boolean;
+  /** Whether the API takes the call back as it is. */
+  isLegal(call: ToolCall): boolean;
+}
+
+/** The original of an answer, if this model gave it, its calls are all still there, and it can be sent back. */
 export function originalFor(
   message: AssistantMessage,
   provider: string,
   model: string,
-  idOf: (part: Original["parts"][number]) => unknown,
+  { callId, isThought, isLegal }: Parts,
 ): Original["parts"] | undefined {
   const { original, calls } = message;
   if (original === undefined || original.provider !== provider || original.model !== model) return undefined;
-  const ids = original.parts.map(idOf).filter((id) => id !== undefined);
+  const ids = original.parts.map(callId).filter((id) => id !== undefined);
   const same = ids.length === calls.length && calls.every(({ id }, index) => id === ids[index]);
-  return same && original.parts.length > 0 ? original.parts : undefined;
+  const last = original.parts.at(-1);
+  const usable = last !== undefined && !isThought(last) && calls.every(isLegal);
+  return same && usable ? original.parts : undefined;
+}
+
+/** The name of a call as an API takes it back: a model may call what nobody has declared. */
+export function legalName(name: string, charsMax: number): string {
+  return orElse(name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, charsMax), "unnamed");
 }

@@ -527,3 +527,87 @@ test("ids and names that other servers gave are made legal for Anthropic, alike 
     { role: "user", content: [{ type: "tool_result", tool_use_id: "functions_go_0", content: "done" }] },
   ]);
 });
+
+test("ids that are alike when made legal stay each its own, and as they were once sent", async () => {
+  const server = await modelServer();
+  const model = await opened(CASES[4] as Case, server);
+  const turn = (...ids: string[]): Message[] => [
+    { role: "user", text: "Go" },
+    { role: "assistant", text: "", calls: ids.map((id) => call(id, "a")) },
+    { role: "tools", results: ids.map((id) => result(id, id)) },
+  ];
+  const first = turn("a.1", "a_1", "a:1");
+  await ask(model, first);
+  await ask(model, [...first, ...turn("a.1", "a-1", "a/1")]);
+  const [before, after] = server.recorder.requests.map(({ body }) => JSON.parse(body).messages);
+  expect(after.slice(0, before.length)).toEqual(before);
+  const sent: [string, string][] = after.flatMap(({ content }: { content: Record<string, string>[] }) =>
+    content.flatMap(({ type, content: output, tool_use_id }) =>
+      type === "tool_result" ? [[output, tool_use_id]] : [],
+    ),
+  );
+  expect(sent.map(([id]) => id)).toEqual(["a.1", "a_1", "a:1", "a.1", "a-1", "a/1"]);
+  for (const [id, legal] of sent) {
+    expect(legal).toMatch(/^[a-zA-Z0-9_-]+$/);
+    expect(sent.filter((one) => one[1] === legal).map((one) => one[0])).toEqual(
+      sent.map((one) => one[0]).filter((one) => one === id),
+    );
+  }
+});
+
+test.each(CASES)("a name that no tool has is made legal: $name", async (kind) => {
+  const server = await modelServer();
+  const names = ["functions.go now", "", "n".repeat(200)];
+  await ask(await opened(kind, server), [
+    { role: "user", text: "Go" },
+    { role: "assistant", text: "", calls: names.map((name, index) => ({ id: `c${index}`, name, input: {} })) },
+    {
+      role: "tools",
+      results: names.map((name, index) => ({ id: `c${index}`, name, output: "no such", is_error: true })),
+    },
+  ]);
+  const body = server.recorder.requests[0]?.body ?? "";
+  const sent = [...body.slice(body.indexOf('"Go"')).matchAll(/"name":"([^"]*)"/g)].map(([, name = ""]) => name);
+  const bound = kind.provider === "anthropic" ? 128 : 64;
+  expect(sent).toEqual(["functions_go_now", "unnamed", "n".repeat(bound)]);
+});
+
+describe("an answer that is thought and no more", () => {
+  const thought = { type: "thinking", thinking: "Hm.", signature: "s" };
+  const redacted = { type: "redacted_thinking", data: "d" };
+  const reasoning = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "e" };
+  const said = { type: "message", role: "assistant", content: [{ type: "output_text", text: "Well." }] };
+  const [responses, , , system] = CASES as [Case, Case, Case, Case];
+
+  test.each([
+    ["OpenAI, thought alone", responses, "", [reasoning], []],
+    ["OpenAI, thought at the end", responses, "Well.", [said, reasoning], [{ role: "assistant", content: "Well." }]],
+    ["OpenAI, thought before the words", responses, "Well.", [reasoning, said], [reasoning, said]],
+    ["Anthropic, thought alone", system, "", [thought], []],
+    ["Anthropic, hidden thought alone", system, "", [redacted], []],
+    [
+      "Anthropic, thought at the end",
+      system,
+      "Well.",
+      [text("Well."), thought],
+      [{ role: "assistant", content: [text("Well.")] }],
+    ],
+    [
+      "Anthropic, thought before the words",
+      system,
+      "Well.",
+      [thought, text("Well.")],
+      [{ role: "assistant", content: [thought, text("Well.")] }],
+    ],
+  ] as const)("%s", async (_name, kind, words, parts, expected) => {
+    const server = await modelServer();
+    const original: Original = { provider: kind.provider, model: kind.model, parts };
+    await ask(await opened(kind, server), [
+      { role: "user", text: "Hello" },
+      { role: "assistant", text: words, calls: [], original },
+      { role: "user", text: "And?" },
+    ]);
+    const sent = JSON.parse(server.recorder.requests[0]?.body ?? "")[kind.field];
+    expect(sent.slice(1, -1)).toEqual(expected);
+  });
+});

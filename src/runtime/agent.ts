@@ -104,7 +104,7 @@ export class HostedAgent {
   async #start(): Promise<void> {
     const queued = await recover(this.#store);
     this.#stopListening = this.#store.onCommit((_seq, users) => {
-      for (const user_id of users ?? []) this.#waker.look(user_id);
+      for (const user_id of users ?? []) this.#waker.committed(user_id);
     });
     for (const { thread_id, user_id } of queued) await this.#runnerOf(thread_id, user_id).next();
     await this.#waker.lookAtAll();
@@ -205,9 +205,15 @@ export class HostedAgent {
     const over = turn === undefined || isTurnOver(turn.state);
     if (!over && !this.#gone) return waiting.promise;
     waiters.delete(waiting);
+    if (waiters.size === 0 && this.#awaited.get(id) === waiters) this.#awaited.delete(id);
     if (turn === undefined) throw new NotFoundError("turn", turn_id);
     if (over) return turn;
     throw new TidingsError("closed", "the host was closed before the turn was over");
+  }
+
+  /** It was over before it began: taken out of the queue, or its thread was closed. */
+  turnGone(turn: Turn): void {
+    this.#ended(turn);
   }
 
   /** Cuts short what runs; what it held is let go. */

@@ -48,7 +48,7 @@ export async function runBatch(batch: Batch): Promise<readonly Done[]> {
         case "refused":
           return { call, outcome: { how: "failure", output: plan.output }, bound: 0 };
         case "built_in": {
-          const context = { ...setting, turn, holdings, record: batch.record };
+          const context = { ...setting, turn, call_id: call.id, holdings, record: batch.record };
           const running = before.then(() => runBuiltIn(call.name, call.input, context));
           before = running;
           return { call, outcome: await running, bound: 0 };

@@ -86,6 +86,7 @@ const tellSchema = z.strictObject({ text: z.string().trim().min(1).max(LIMITS.co
 export interface BuiltInContext {
   readonly store: Store;
   readonly turn: Turn;
+  readonly call_id: string;
   readonly holdings: Holdings;
   readonly counters: Counters;
   /** Writes to the turn's conversation. */
@@ -169,9 +170,12 @@ function shownId(id: string): string {
 }
 
 /** On disk before the model learns that it was said. */
-async function tellUser(text: string, { store, turn, holdings, record }: BuiltInContext): Promise<ToolOutcome> {
+async function tellUser(
+  text: string,
+  { store, turn, call_id, holdings, record }: BuiltInContext,
+): Promise<ToolOutcome> {
   const said = record([{ type: "told_user", content: text }]);
-  await Promise.all([said, turn.internal ? promoteWithWords(store, turn, holdings, text) : undefined]);
+  await Promise.all([said, turn.internal ? promoteWithWords(store, turn, holdings, { text, call_id }) : undefined]);
   holdings.spoke();
   return { how: "success", output: "the user was told" };
 }

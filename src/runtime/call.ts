@@ -4,8 +4,8 @@ import type { JsonObject } from "../domain/json.js";
 import { pause } from "../platform/timers.js";
 import { type Model, ModelError, type ModelRequest, type Usage } from "../providers/model.js";
 
-/** How long a stream may take to end after our abort; then it is left alone. */
-const ABORT_MS = 1_000;
+/** How long a stream may take to end after our abort, or after its own last word; then it is left alone. */
+const LEAVE_MS = 1_000;
 
 /** A call that the model wants to be made. */
 export interface AskedCall {
@@ -52,7 +52,7 @@ async function deaf(aborted: AbortSignal, over: AbortSignal): Promise<"deaf"> {
     const either = AbortSignal.any([aborted, over]);
     either.addEventListener("abort", () => resolve(), { once: true });
   });
-  await pause(ABORT_MS, over);
+  await pause(LEAVE_MS, over);
   return "deaf";
 }
 
@@ -111,8 +111,10 @@ function brokenOff(): ModelError {
   return new ModelError("transient", "the answer broke off before its end");
 }
 
-/** Nobody listens any more; the connection is let go. */
+/** Nobody listens any more; the connection is let go, and not waited for for ever. */
 async function left(events: AsyncIterator<unknown>, answer: Answer): Promise<Answer> {
-  await events.return?.().catch(() => undefined);
+  const gone = new AbortController();
+  const letGo = Promise.resolve(events.return?.()).catch(() => undefined);
+  await Promise.race([letGo, pause(LEAVE_MS, gone.signal)]).finally(() => gone.abort());
   return answer;
 }

@@ -1,7 +1,7 @@
 /** How the turns of one thread begin, follow on one another, and are ended from outside. */
 import type { Item } from "../domain/conversation.js";
 import { ConflictError, isMiss } from "../domain/errors.js";
-import type { ThreadId } from "../domain/ids.js";
+import type { ThreadId, TurnId } from "../domain/ids.js";
 import type { Point } from "../domain/points.js";
 import { HOST } from "../domain/principal.js";
 import type { Turn } from "../domain/turn.js";
@@ -47,6 +47,7 @@ export class Openings {
   readonly #thread_id: ThreadId;
   /** Null: it is in the store alone. */
   #history: History | null = null;
+  readonly #lost = new Set<TurnId>();
 
   constructor(setting: Setting, thread_id: ThreadId) {
     this.#setting = setting;
@@ -64,7 +65,12 @@ export class Openings {
     const begun = await this.#ask(opening, null);
     if (begun === null) return null;
     if (opening.source === "user") this.storm.reset();
-    return this.#runOf(begun, opening.point, { history: this.#history, holdings: new Holdings(), unsent: [] });
+    return this.#runOf(begun, opening.point, {
+      history: this.#history,
+      holdings: new Holdings(),
+      unsent: [],
+      asked: [],
+    });
   }
 
   async wake(forced: boolean): Promise<Run | null> {
@@ -88,34 +94,47 @@ export class Openings {
 
   /** What the turn holds passes on to another. Null: the thread takes no turn now, and nothing has changed. */
   async succeed(run: Run, items: readonly Item[], note: string, opening: Opening): Promise<Run | null> {
-    const { store, emit, ended } = this.#setting;
+    const { emit } = this.#setting;
     let begun: BegunTurn | null;
     try {
-      const asking = this.#ask(opening, { turn_id: run.turn.id, items, note });
-      report(emit, turnEnded(run.turn, "interrupted", note));
-      begun = await asking;
+      begun = await this.#ask(opening, { turn_id: run.turn.id, items, note });
     } catch (error) {
       if (error instanceof ConflictError) return null;
       throw error;
     }
     if (begun === null) return null;
+    report(emit, turnEnded(run.turn, "interrupted", note));
     if (opening.source === "user") this.storm.reset();
     else this.#forced();
     run.legacy.history.append(items, null);
-    const before = await store.turn(HOST, run.turn.id);
-    if (before !== undefined) ended(before);
+    await this.over(run.turn.id);
     return this.#runOf(begun, opening.point, run.legacy);
   }
 
   async stop(run: Run, state: EndTurn["state"], items: readonly Item[], note: string): Promise<void> {
-    const { store, emit, ended } = this.#setting;
-    const ending = store.endTurn(HOST, { turn_id: run.turn.id, state, items, note });
-    report(emit, turnEnded(run.turn, state, note));
-    const answer = await ending;
+    const { store, emit } = this.#setting;
+    const answer = await store.endTurn(HOST, { turn_id: run.turn.id, state, items, note });
+    if (!isMiss(answer)) report(emit, turnEnded(run.turn, state, note));
     // What became of its last carriers is the journal's to say.
     this.forget();
-    const turn = isMiss(answer) ? await store.turn(HOST, run.turn.id) : answer;
-    if (turn !== undefined) ended(turn);
+    await this.over(run.turn.id);
+  }
+
+  /** Nobody runs it any more. One that is lost is over when the store has noticed. */
+  async over(id: TurnId): Promise<void> {
+    const turn = await this.#setting.store.turn(HOST, id);
+    if (turn?.state === "active") {
+      this.#lost.add(id);
+      return;
+    }
+    this.#lost.delete(id);
+    if (turn !== undefined) this.#setting.ended(turn);
+  }
+
+  /** Whether there are turns that the store has yet to end. */
+  async hasLost(): Promise<boolean> {
+    for (const id of this.#lost) await this.over(id);
+    return this.#lost.size > 0;
   }
 
   #ask(opening: Opening, succeeds: BeginTurn["succeeds"]): Promise<BegunTurn | null> {
@@ -134,9 +153,10 @@ export class Openings {
 
   #runOf(begun: BegunTurn, point: Point, legacy: Legacy): Run {
     const { store } = this.#setting;
-    const called = () => {
-      if (begun.turn.source === "system") this.storm.called(store.now());
+    const system = {
+      called: () => this.storm.called(store.now()),
+      tooMany: () => this.storm.rages(store.now()),
     };
-    return new TurnRun<ThreadCut>(this.#setting, begun, legacy, point, called);
+    return new TurnRun<ThreadCut>(this.#setting, begun, legacy, point, system);
   }
 }

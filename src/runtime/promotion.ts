@@ -7,6 +7,7 @@ import { LIMITS } from "../domain/limits.js";
 import { HOST } from "../domain/principal.js";
 import type { Turn } from "../domain/turn.js";
 import { crashPoint } from "../platform/crashpoint.js";
+import { sha256 } from "../platform/secret.js";
 import type { CommandRequest, Store } from "../store/contract.js";
 import type { HeldItem, Holdings } from "./holdings.js";
 import { tellTheUser } from "./tell.js";
@@ -18,6 +19,8 @@ interface Promotion {
   readonly note: string;
   /** What the user is told where nothing is left to promote. */
   readonly otherwise: string;
+  /** Which telling it is, if others of the turn are not the same. */
+  readonly key: string;
   /** All that the turn holds, or one of it: what is said once is shown once. */
   readonly of: "all" | "one";
 }
@@ -29,16 +32,23 @@ export function promoteForTools(store: Store, turn: Turn, holdings: Holdings, to
     words: (content) => `${content}\n\nThe agent acts on it: ${named}.`,
     note: tools.join(", "),
     otherwise: `The agent acts in a turn of its own: ${named}.`,
+    key: "",
     of: "all",
   });
 }
 
 /** The agent speaks. Resolves when what it says is on disk. */
-export function promoteWithWords(store: Store, turn: Turn, holdings: Holdings, text: string): Promise<void> {
+export function promoteWithWords(
+  store: Store,
+  turn: Turn,
+  holdings: Holdings,
+  { text, call_id }: { readonly text: string; readonly call_id: string },
+): Promise<void> {
   return promote(store, turn, holdings, {
     words: (content, again) => (again ? `${content}\n\n${text}` : text),
     note: "tell_user",
     otherwise: text,
+    key: sha256(`${call_id}\n${text}`),
     of: "one",
   });
 }
@@ -67,7 +77,7 @@ async function promote(store: Store, turn: Turn, holdings: Holdings, promotion: 
   }
   if (told === 0) {
     const { user_id, thread_id, id } = turn;
-    const key = `${id}:${promotion.note}`.slice(0, LIMITS.dedupeKeyChars);
+    const key = `${id}:${promotion.note}:${promotion.key}`.slice(0, LIMITS.dedupeKeyChars);
     await tellTheUser(store, {
       user_id,
       thread_id,

@@ -1,5 +1,5 @@
 /** A turn's side of the store: what it writes, what it collects with it, and what it holds then. */
-import type { Item } from "../domain/conversation.js";
+import { type Item, isProviderVisible } from "../domain/conversation.js";
 import { isMiss } from "../domain/errors.js";
 import type { EventInput } from "../domain/event.js";
 import type { CarrierId } from "../domain/ids.js";
@@ -12,7 +12,9 @@ import type { BegunTurn, Collected, EndTurn } from "../store/contract.js";
 import { report, turnEnded, turnStarted } from "./events.js";
 import type { History } from "./history.js";
 import { type Holdings, internalOnly } from "./holdings.js";
+import { systemRequest } from "./items.js";
 import { CANDIDATES, type Setting } from "./setting.js";
+import { GO_ON } from "./words.js";
 
 /** The turn is not ours any more. */
 export class LostTurn extends Error {}
@@ -23,6 +25,8 @@ export interface Legacy {
   readonly holdings: Holdings;
   /** Carriers of which nobody knows whether they have arrived. */
   readonly unsent: readonly CarrierId[];
+  /** Words of the user that were not answered yet. */
+  readonly asked: readonly string[];
 }
 
 const NOTE_CHARS_MAX = 500;
@@ -34,6 +38,8 @@ export class TurnRecord {
   readonly #history: History;
   #unsent: CarrierId[];
   #point: Point;
+  /** The provider has had the newest message: it stays as it is. */
+  #heard = false;
   #announced = false;
 
   /** `point`: where it began. */
@@ -48,8 +54,8 @@ export class TurnRecord {
   }
 
   /** What the turn leaves to the one that succeeds it. */
-  get legacy(): Legacy {
-    return { history: this.#history, holdings: this.holdings, unsent: this.#unsent };
+  legacy(asked: readonly string[]): Legacy {
+    return { history: this.#history, holdings: this.holdings, unsent: this.#unsent, asked };
   }
 
   messages(): readonly Message[] {
@@ -77,6 +83,7 @@ export class TurnRecord {
 
   #take(items: readonly Item[], carrier: Collected | null): void {
     this.#history.append(items, carrier);
+    if (items.some(isProviderVisible)) this.#heard = false;
     if (carrier === null) return;
     this.holdings.add(carrier);
     this.#unsent.push(carrier.id);
@@ -93,6 +100,7 @@ export class TurnRecord {
     for (const id of this.#unsent) this.holdings.told(id);
     if (newest !== undefined && form !== null) this.#history.reform(newest, form);
     this.#unsent = [];
+    this.#heard = true;
   }
 
   /** The model was not told: what was in it comes again. */
@@ -107,9 +115,11 @@ export class TurnRecord {
     this.#unsent = [];
   }
 
-  /** What waits now at the delivery point of the newest request. */
+  /** What waits now at the delivery point of the newest request; with words of its own if that was heard before. */
   async collectAgain(): Promise<void> {
-    await this.step([], this.#point);
+    if (!this.#heard) await this.step([], this.#point);
+    else if (await this.#setting.store.isReady(HOST, this.turn.thread_id, this.#point))
+      await this.step([systemRequest(GO_ON)], this.#point);
   }
 
   async end(state: EndTurn["state"], items: readonly Item[], reason: string | null): Promise<Turn> {

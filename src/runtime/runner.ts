@@ -2,12 +2,14 @@
 import type { Item } from "../domain/conversation.js";
 import { ConflictError, TidingsError } from "../domain/errors.js";
 import type { ThreadId, TurnId, UserId } from "../domain/ids.js";
+import { LIMITS } from "../domain/limits.js";
 import { HOST, type Principal } from "../domain/principal.js";
 import type { Turn } from "../domain/turn.js";
 import { later } from "../platform/timers.js";
 import { deferred } from "./deferred.js";
 import { steerRequest } from "./items.js";
 import { type Closing, type CutAnswer, Openings, type Reply, type Run, type ThreadCut } from "./openings.js";
+import { isClosed, retryRest } from "./rests.js";
 import type { Setting } from "./setting.js";
 import type { Storm } from "./storm.js";
 import type { Activity, RunEnd } from "./turn.js";
@@ -33,6 +35,8 @@ export class ThreadRunner {
   /** Nothing is begun here any more. */
   #closed: Closing | null = null;
   #retries = false;
+  /** In a row. */
+  #errors = 0;
   #stopRetry: () => void = () => undefined;
 
   constructor(setting: Setting, thread_id: ThreadId, user_id: UserId) {
@@ -108,7 +112,7 @@ export class ThreadRunner {
   next(): Promise<void> {
     return this.#alone(async () => {
       if (this.#run === null) this.#drive(await this.#beginQueued());
-    });
+    }).catch((error: unknown) => this.#failed(error));
   }
 
   /** The thread is being closed: what runs in it is stopped. */
@@ -160,7 +164,7 @@ export class ThreadRunner {
   async #queue(principal: Principal, content: string): Promise<Turn> {
     const turn = await this.#setting.store.queueTurn(principal, this.thread_id, content);
     // The turn that was in the way may be over by now.
-    void this.next().catch(() => undefined);
+    void this.next();
     return turn;
   }
 
@@ -210,6 +214,7 @@ export class ThreadRunner {
       const { pendingCut } = current;
       if (pendingCut !== null && "reject" in pendingCut) pendingCut.reject(error);
       this.#setting.broke(error);
+      void this.next();
     }
     this.#setting.look(this.user_id);
   }
@@ -223,8 +228,7 @@ export class ThreadRunner {
       case "lost": {
         // Somebody else has ended it, and what is written of it is theirs.
         this.#openings.forget();
-        const turn = await this.#setting.store.turn(HOST, run.turn.id);
-        if (turn !== undefined) this.#setting.ended(turn);
+        await this.#openings.over(run.turn.id);
         await this.#answerLost(run.pendingCut);
         return this.#beginQueued();
       }
@@ -248,11 +252,12 @@ export class ThreadRunner {
         const forced = await this.#openings.succeed(run, kept, "something critical came", {
           turn_id: null,
           source: "system",
-          content: forcingWords(end.answering),
+          content: forcingWords(leftOpen(run, end)),
           point: "immediate",
         });
         if (forced !== null) return forced;
         await this.#openings.stop(run, "failed", kept, "cut off by something critical, and nothing could follow");
+        await this.#askAgain(end.asked);
         return this.#beginQueued();
       }
       case "closing":
@@ -271,6 +276,18 @@ export class ThreadRunner {
     }
   }
 
+  /** The user has asked, and nobody goes on with it: it waits for a turn of its own. */
+  async #askAgain(asked: readonly string[]): Promise<void> {
+    if (asked.length === 0) return;
+    try {
+      const content = asked.join("\n\n").slice(0, LIMITS.contentChars).toWellFormed();
+      await this.#setting.store.queueTurn(HOST, this.thread_id, content);
+    } catch (error) {
+      // In a thread that is closed nothing is answered.
+      if (!(error instanceof ConflictError)) throw error;
+    }
+  }
+
   /** The user's words go on where the turn was cut off; where they cannot now, they wait. */
   async #answer(run: Run, end: CutEnd, cut: ThreadCut & Reply): Promise<Run | null> {
     const unconsumed = end.steers.map(({ content }) => content);
@@ -285,28 +302,45 @@ export class ThreadRunner {
   /** The oldest that waits for its thread. */
   async #beginQueued(): Promise<Run | null> {
     if (this.#closed !== null) return null;
+    if (await this.#openings.hasLost()) this.#tryAgain();
     const live = await this.#setting.store.liveTurns(HOST, this.thread_id);
     const turn = live.find(({ state }) => state === "queued");
     if (turn === undefined) return null;
     const { id, content } = turn;
     try {
-      return await this.#openings.begin({ turn_id: id, source: "user", content, point: "turn_start" });
+      const run = await this.#openings.begin({ turn_id: id, source: "user", content, point: "turn_start" });
+      this.#errors = 0;
+      return run;
     } catch (error) {
       if (!(error instanceof ConflictError)) throw error;
-      // What is paused is begun when it is resumed.
-      if (error.reason === "thread_held") this.#tryAgain();
+      // Somebody else's agent is at work here, or a turn that is lost is not ended yet. What is paused waits to be resumed.
+      if (error.reason === "thread_held" || error.reason === "turn_active") this.#tryAgain();
       return null;
     }
   }
 
-  /** Somebody else's agent is at work in the thread. */
-  #tryAgain(): void {
+  /** What is queued could not be begun: it is later. */
+  #failed(error: unknown): void {
+    if (isClosed(error) || this.#closed !== null) return;
+    this.#errors += 1;
+    this.#setting.broke(error);
+    this.#tryAgain(retryRest(this.#errors));
+  }
+
+  #tryAgain(delay_ms = HELD_RETRY_MS): void {
+    this.#stopRetry();
     this.#retries = true;
-    this.#stopRetry = later(HELD_RETRY_MS, () => {
+    this.#stopRetry = later(delay_ms, () => {
       this.#retries = false;
-      void this.next().catch(() => undefined);
+      void this.next();
     });
   }
+}
+
+/** What the turn that was cut off leaves to be said to the user. */
+function leftOpen({ turn }: Run, { asked, answering }: CutEnd): "question" | "words" | null {
+  if (asked.length > 0) return "question";
+  return answering && !turn.internal ? "words" : null;
 }
 
 function begunBy({ successor }: CutAnswer): Turn {

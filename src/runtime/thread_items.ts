@@ -1,5 +1,5 @@
 /** A conversation as people see it: messages, tool calls, what the system showed, and what the agent was told. */
-import type { Item } from "../domain/conversation.js";
+import type { Item, ToolCallResponse } from "../domain/conversation.js";
 import type { NotificationId, ThreadId, TurnId } from "../domain/ids.js";
 import type { JournalEntry } from "../domain/journal.js";
 import type { JsonObject } from "../domain/json.js";
@@ -62,6 +62,29 @@ export class ItemReader {
   readonly #observed = new Map<string, Extract<ThreadItem, { type: "observation" }>[]>();
   readonly #internal = new Set<TurnId>();
 
+  /** Turns of which the user sees nothing, whether or not the entry that says so is read. */
+  hide(turn_id: TurnId): void {
+    this.#internal.add(turn_id);
+  }
+
+  /** Whether something is still to come of what was read: the result of a call, or who took up a steer. */
+  get isUnfinished(): boolean {
+    return (
+      [...this.#calls.values()].some(({ status }) => status === "pending") ||
+      [...this.#steers.values()].some((steer) => this.#items.includes(steer))
+    );
+  }
+
+  /** Takes from a later entry what it says of what was read, and nothing else. */
+  finish(entry: JournalEntry): void {
+    if (entry.type !== "turn" && entry.type !== "carrier") return;
+    for (const item of entry.items) {
+      if (item.type === "tool_call_response") this.#answer(item, entry.turn_id);
+      if (item.type === "chat_request" && item.steer !== undefined)
+        this.#drop(this.#steers.get(`${entry.turn_id} ${item.steer}`));
+    }
+  }
+
   read(entry: JournalEntry): void {
     if (entry.type !== "turn" && entry.type !== "carrier") return;
     const { turn_id } = entry;
@@ -113,10 +136,9 @@ export class ItemReader {
         });
         return;
       case "told_user": {
-        // Said to the user, whatever turn it was said from.
-        const { internal: _, ...seen } = fields;
+        // From a turn that the user does not see, the words come by what was promoted with them, and are shown there.
         const content = { text: item.content };
-        this.#items.push({ ...seen, type: "message", role: "assistant", status: "completed", content });
+        this.#items.push({ ...fields, type: "message", role: "assistant", status: "completed", content });
         return;
       }
       case "steer": {
@@ -138,14 +160,17 @@ export class ItemReader {
         this.#items.push(call);
         return;
       }
-      case "tool_call_response": {
-        const call = this.#calls.get(`${turn_id} ${item.id}`);
-        if (call === undefined) return;
-        call.status = item.is_error ? "failed" : "completed";
-        call.content = { ...call.content, output: item.output };
+      case "tool_call_response":
+        this.#answer(item, turn_id);
         return;
-      }
     }
+  }
+
+  #answer({ id, is_error, output }: ToolCallResponse, turn_id: TurnId | null): void {
+    const call = this.#calls.get(`${turn_id} ${id}`);
+    if (call === undefined) return;
+    call.status = is_error ? "failed" : "completed";
+    call.content = { ...call.content, output };
   }
 
   #observe(entry: Extract<JournalEntry, { type: "carrier" }>): void {
@@ -178,6 +203,7 @@ export class ItemReader {
   }
 
   #drop(item: ThreadItem | undefined): void {
-    if (item !== undefined) this.#items.splice(this.#items.indexOf(item), 1);
+    const at = item === undefined ? -1 : this.#items.indexOf(item);
+    if (at >= 0) this.#items.splice(at, 1);
   }
 }

@@ -38,9 +38,19 @@ export type RunEnd<Why extends Cut> =
       readonly steers: readonly Steer[];
       /** Whether an answer was cut off. */
       readonly answering: boolean;
+      /** Words of the user that are not answered. */
+      readonly asked: readonly string[];
     }
   /** It is not ours any more. */
   | { readonly how: "lost" };
+
+/** What is counted of the turns that the system opens by itself. */
+export interface SystemCalls {
+  /** The model is called in one. */
+  called(): void;
+  /** Whether there is no room for a call that can be spared. */
+  tooMany(): boolean;
+}
 
 /** How long tools may take to come to their end when their turn is cut short. */
 const TOOL_GRACE_MS = 6_000;
@@ -51,10 +61,11 @@ export class TurnRun<Why extends Cut> {
   readonly #setting: Setting;
   readonly #record: TurnRecord;
   readonly #holdings: Holdings;
-  /** The model is called. */
-  readonly #called: () => void;
+  readonly #system: SystemCalls;
   readonly #abort = new AbortController();
   #steers: Steer[] = [];
+  /** Words of the user that it has yet to answer. */
+  #asked: readonly string[];
   #steersSoFar = 0;
   #cut: Why | null = null;
   #isLost = false;
@@ -70,12 +81,13 @@ export class TurnRun<Why extends Cut> {
   #reminded = false;
   #stepped = false;
 
-  constructor(setting: Setting, begun: BegunTurn, legacy: Legacy, point: Point, called: () => void) {
+  constructor(setting: Setting, begun: BegunTurn, legacy: Legacy, point: Point, system: SystemCalls) {
     this.#record = new TurnRecord(setting, begun, legacy, point);
     this.turn = begun.turn;
     this.#holdings = legacy.holdings;
     this.#setting = setting;
-    this.#called = called;
+    this.#system = system;
+    this.#asked = begun.turn.source === "user" ? [begun.turn.content] : legacy.asked;
   }
 
   /** Why it is to be cut short, if it is. */
@@ -85,7 +97,7 @@ export class TurnRun<Why extends Cut> {
 
   /** What it leaves to the turn that succeeds it. */
   get legacy(): Legacy {
-    return this.#record.legacy;
+    return this.#record.legacy(this.#asked);
   }
 
   /** Words of the user for it to take up; false if it is too late for that. */
@@ -169,7 +181,9 @@ export class TurnRun<Why extends Cut> {
         this.#retries = 0;
         this.#tokens += answer.usage === null ? 0 : answer.usage.input + answer.usage.output;
         if (answer.text.trim() !== "" && !this.turn.internal) this.#holdings.spoke();
-        return answer.calls.length === 0 ? this.#finish(responseOf(answer)) : this.#runCalls(answer);
+        if (answer.calls.length > 0) return this.#runCalls(answer);
+        this.#asked = [];
+        return this.#finish(responseOf(answer));
     }
   }
 
@@ -177,7 +191,7 @@ export class TurnRun<Why extends Cut> {
     const { model, system, tools, counters } = this.#setting;
     this.#calls += 1;
     counters.model_calls += 1;
-    this.#called();
+    if (this.turn.source === "system") this.#system.called();
     crashPoint("turn.requested");
     this.#become("calling");
     const messages = this.#record.messages();
@@ -246,7 +260,8 @@ export class TurnRun<Why extends Cut> {
       return null;
     }
     const owed = this.#holdings.unacknowledged();
-    if (owed.length > 0 && !this.#reminded) {
+    // In a storm what is owed goes to the user without a further word.
+    if (owed.length > 0 && !this.#reminded && !(this.turn.source === "system" && this.#system.tooMany())) {
       this.#reminded = true;
       await this.#record.step([response, systemRequest(reminderWords(owed))], null);
       return null;
@@ -255,7 +270,11 @@ export class TurnRun<Why extends Cut> {
       this.#stepped = true;
       if (await this.#setting.store.isReady(HOST, this.turn.thread_id, "turn_end")) {
         const carrier = await this.#record.step([response, systemRequest(TURN_END)], "turn_end");
-        return carrier === null ? this.#end("completed", [], null) : null;
+        if (carrier !== null) return null;
+        const late = this.#takeSteers();
+        if (late.length === 0) return this.#end("completed", [], null);
+        await this.#record.step(late, "user_message");
+        return null;
       }
       return this.#finish(response);
     }
@@ -284,7 +303,7 @@ export class TurnRun<Why extends Cut> {
 
   /** Whether there is anything to say if what was to be told is not: a turn of the system's own has no other reason. */
   #hasMore(): boolean {
-    return this.turn.source === "user" || this.#answered || !this.#holdings.isEmpty;
+    return this.turn.source === "user" || this.#answered || this.#resumed || !this.#holdings.isEmpty;
   }
 
   #exceed(over: Exceeded, items: readonly Item[]): Promise<RunEnd<Why>> {
@@ -314,12 +333,14 @@ export class TurnRun<Why extends Cut> {
     const steers = this.#steers;
     this.#steers = [];
     this.#left = true;
-    return { how: "cut", cut: this.#cut, items, steers, answering };
+    this.#asked = [...this.#asked, ...steers.map(({ content }) => content)];
+    return { how: "cut", cut: this.#cut, items, steers, answering, asked: this.#asked };
   }
 
   #takeSteers(): ChatRequest[] {
     const taken = this.#steers;
     this.#steers = [];
+    this.#asked = [...this.#asked, ...taken.map(({ content }) => content)];
     return taken.map(steerRequest);
   }
 

@@ -68,7 +68,14 @@ describe("what is done about what waits", () => {
     ["critical context, storm", { ...critical, ...context }, { storm: true }, NOTHING],
     ["context that wakes, idle", context, {}, { do: "wake" }],
     ["context that wakes, paused", context, { paused: true }, NOTHING],
-    ["context that wakes, storm", context, { storm: true }, NOTHING],
+    ["context that wakes, storm", context, { storm: true }, { do: "wake" }],
+    [
+      "context that wakes, storm, just now",
+      { ...context, created_at: NOW - 500 },
+      { storm: true },
+      { do: "look", at: NOW + 1_500 },
+    ],
+    ["context that wakes, storm, busy", context, { storm: true, activity: "calling" }, NOTHING],
   ])("%s", (_name, item, situation, decision) => {
     expect(decide([waiting(item)], { ...idle, ...situation })).toEqual(decision);
   });

@@ -39,13 +39,22 @@ export function decide(waiting: readonly Waiting[], situation: Situation): Decis
     const shown = critical.filter(({ channel }) => channel === "context").map(({ id }) => id);
     return escalation("paused", byAgent(critical), shown);
   }
-  if (storm) return escalation("storm", byAgent(activity === "idle" ? waiting : critical), []);
+  if (storm) {
+    const taken = byAgent(activity === "idle" ? waiting : critical);
+    if (taken.length > 0 || activity !== "idle") return escalation("storm", taken, []);
+    // What is critical rides with the next carrier. What else the agent is woken for does not wait past its time.
+    const late = earliest(waiting.filter(({ priority }) => priority !== "critical").map(latestAt));
+    return late <= now ? { do: "wake" } : later(late);
+  }
   if (activity === "tools" || activity === "between") return { do: "nothing" };
   const forceAt = earliest(critical.map(forcedAt));
   if (forceAt <= now) return { do: "force" };
   const wakeAt = activity === "idle" ? earliest(waiting.map(wokenAt)) : Number.POSITIVE_INFINITY;
   if (wakeAt <= now) return { do: "wake" };
-  const at = Math.min(forceAt, wakeAt);
+  return later(Math.min(forceAt, wakeAt));
+}
+
+function later(at: number): Decision {
   return at === Number.POSITIVE_INFINITY ? { do: "nothing" } : { do: "look", at };
 }
 
@@ -67,7 +76,12 @@ function forcedAt({ created_at, not_before }: Waiting): number {
 }
 
 /** When an idle thread is woken for it: soon, or when its batch is closed, but never past its time. */
-function wokenAt({ created_at, wait_ms, not_before, open_until }: Waiting): number {
+function wokenAt(item: Waiting): number {
+  const { created_at, not_before, open_until } = item;
   const soon = open_until ?? created_at + COMPANY_MS;
-  return Math.max(Math.min(soon, created_at + wait_ms), not_before);
+  return Math.max(Math.min(soon, latestAt(item)), not_before);
+}
+
+function latestAt({ created_at, wait_ms, not_before }: Waiting): number {
+  return Math.max(created_at + wait_ms, not_before);
 }

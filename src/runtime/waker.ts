@@ -1,29 +1,24 @@
 /** Looks at what waits for agents, after each commit and when its time comes, and does what is to be done about it. */
-import { ConflictError, TidingsError } from "../domain/errors.js";
+import { ConflictError } from "../domain/errors.js";
 import type { NotificationId, ThreadId, UserId } from "../domain/ids.js";
 import { HOST } from "../domain/principal.js";
 import { later } from "../platform/timers.js";
 import type { Store, Waiting } from "../store/contract.js";
+import { isClosed, Rests, retryRest } from "./rests.js";
 import type { ThreadRunner, Woken } from "./runner.js";
 import { tellTheUser } from "./tell.js";
 import { decide } from "./wake.js";
 
-/** A thread that could not be woken is tried again after so long, then twice as long. */
-const REST_MS = 500;
-const REST_MS_MAX = 5_000;
 const THREADS_LOOKED_AT = 50;
-
-interface Rest {
-  readonly until: number;
-  readonly ms: number;
-}
 
 export class Waker {
   readonly #store: Store;
   readonly #runnerOf: (thread_id: ThreadId, user_id: UserId) => ThreadRunner;
   readonly #broke: (error: unknown) => void;
   readonly #dirty = new Set<UserId>();
-  readonly #rests = new Map<ThreadId, Rest>();
+  readonly #rests = new Rests();
+  /** Errors in a row, by the user who was looked at. */
+  readonly #errors = new Map<UserId, number>();
   readonly #timers = new Map<UserId, { readonly at: number; readonly stop: () => void }>();
   #looking: Promise<void> | null = null;
   #stopped = false;
@@ -42,6 +37,12 @@ export class Waker {
   async lookAtAll(): Promise<void> {
     for (const { user_id } of await this.#store.waiting(HOST, null)) this.#dirty.add(user_id);
     this.#start();
+  }
+
+  /** Something of the user's was written. */
+  committed(user_id: UserId): void {
+    this.#rests.changed(user_id);
+    this.look(user_id);
   }
 
   look(user_id: UserId): void {
@@ -66,22 +67,34 @@ export class Waker {
   }
 
   async #run(): Promise<void> {
-    try {
-      for (const user_id of this.#dirty) {
-        if (this.#stopped) return;
-        this.#dirty.delete(user_id);
+    for (const user_id of this.#dirty) {
+      if (this.#stopped) return;
+      this.#dirty.delete(user_id);
+      try {
         await this.#lookAt(user_id);
+        this.#errors.delete(user_id);
+      } catch (error) {
+        this.#failed(user_id, error);
       }
-    } catch (error) {
-      // A store that is closed or failed has told its owner itself.
-      this.#dirty.clear();
-      if (!(error instanceof TidingsError)) this.#broke(error);
     }
+  }
+
+  /** Nobody else is kept waiting by it, and it is tried again. A store that is closed has nobody to look at. */
+  #failed(user_id: UserId, error: unknown): void {
+    if (isClosed(error)) return;
+    const errors = (this.#errors.get(user_id) ?? 0) + 1;
+    this.#errors.set(user_id, errors);
+    this.#lookLater(user_id, this.#store.now() + retryRest(errors));
+    this.#broke(error);
   }
 
   async #lookAt(user_id: UserId): Promise<void> {
     const waiting = await this.#store.waiting(HOST, user_id);
-    for (const [thread_id, items] of await this.#byThread(user_id, waiting)) await this.#act(thread_id, user_id, items);
+    const errors: unknown[] = [];
+    for (const [thread_id, items] of await this.#byThread(user_id, waiting))
+      await this.#act(thread_id, user_id, items).catch((error: unknown) => errors.push(error));
+    // The other threads had their turn.
+    if (errors.length > 0) throw errors[0];
   }
 
   async #byThread(user_id: UserId, waiting: readonly Waiting[]): Promise<Map<ThreadId, Waiting[]>> {
@@ -121,8 +134,8 @@ export class Waker {
         return this.#escalate(thread_id, user_id, decision);
       case "force":
       case "wake": {
-        const rest = this.#rests.get(thread_id);
-        if (rest !== undefined && rest.until > now) return this.#lookLater(user_id, rest.until);
+        const until = this.#rests.until(thread_id, now);
+        if (until !== null) return this.#lookLater(user_id, until);
         const woken = await (decision.do === "force" ? runner.force() : runner.wake());
         this.#restAfter(woken, thread_id, user_id);
       }
@@ -130,14 +143,8 @@ export class Waker {
   }
 
   #restAfter(woken: Woken, thread_id: ThreadId, user_id: UserId): void {
-    if (woken !== "refused") {
-      this.#rests.delete(thread_id);
-      return;
-    }
-    const ms = Math.min((this.#rests.get(thread_id)?.ms ?? REST_MS / 2) * 2, REST_MS_MAX);
-    const until = this.#store.now() + ms;
-    this.#rests.set(thread_id, { until, ms });
-    this.#lookLater(user_id, until);
+    if (woken === "refused") this.#lookLater(user_id, this.#rests.refused(thread_id, user_id, this.#store.now()));
+    else this.#rests.woken(thread_id);
   }
 
   #lookLater(user_id: UserId, at: number): void {

@@ -7,8 +7,9 @@ const DECIDE =
 const WAKE = "The system opened this turn: there is something to tell you. See the notifications.";
 const FORCED =
   "The system opened this turn because something critical has happened. See the notifications, and act on them first.";
-const CUT_OFF =
+const QUESTION_CUT_OFF =
   " Your answer was cut off by it: what the user had asked is still open; answer it in this turn, too, and go on where you were cut off.";
+const CUT_OFF = " Your answer was cut off by it: go on where you were cut off, too.";
 
 /** Why the system opened a turn. */
 export function openingWords(told: readonly Stored[], forced: boolean): string {
@@ -16,9 +17,9 @@ export function openingWords(told: readonly Stored[], forced: boolean): string {
   return told.every(isInternalMatter) ? DECIDE : WAKE;
 }
 
-/** `cutOff`: the answer to the user was. */
-export function forcingWords(cutOff: boolean): string {
-  return cutOff ? FORCED + CUT_OFF : FORCED;
+/** `open`: what was cut off, if something was that the user is to read: the answer to a question, or other words. */
+export function forcingWords(open: "question" | "words" | null): string {
+  return FORCED + (open === "question" ? QUESTION_CUT_OFF : open === "words" ? CUT_OFF : "");
 }
 
 export const GO_ON = "The answer was cut off by an error of the provider; go on.";

@@ -2,7 +2,8 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import { assert } from "../../domain/errors.js";
 import type { JsonObject } from "../../domain/json.js";
-import { type CallPieces, originalFor, wholeCalls } from "../calls.js";
+import { sha256 } from "../../platform/secret.js";
+import { type CallPieces, legalName, originalFor, wholeCalls } from "../calls.js";
 import { capabilitiesOf } from "../capabilities.js";
 import {
   type AssistantMessage,
@@ -23,6 +24,8 @@ type Turn = Anthropic.MessageParam;
 type Content = Anthropic.ContentBlockParam;
 
 const PROVIDER = "anthropic";
+/** Of a call. */
+const NAME_CHARS_MAX = 128;
 
 export function messagesProtocol(client: Anthropic, model: string, sdk: typeof Anthropic): Protocol<Body, Chunk> {
   return {
@@ -44,6 +47,7 @@ export function messagesProtocol(client: Anthropic, model: string, sdk: typeof A
 function renderMessages(model: string, request: ModelRequest, form: BlockForm): Body {
   const { max_tokens } = capabilitiesOf("messages", model);
   const bound = request.max_tokens ?? max_tokens;
+  const ids = new LegalIds();
   assert(bound !== null, "the Messages API wants max_tokens");
   const tools = request.tools.map(({ name, description, input_schema }) => ({
     name,
@@ -57,11 +61,11 @@ function renderMessages(model: string, request: ModelRequest, form: BlockForm): 
     cache_control: { type: "ephemeral" },
     ...(isBlank(request.system) ? {} : { system: request.system }),
     ...(tools.length === 0 ? {} : { tools }),
-    messages: withAnswers(request.messages.flatMap((message) => turnsOf(message, form, model))),
+    messages: withAnswers(request.messages.flatMap((message) => turnsOf(message, form, model, ids))),
   };
 }
 
-function turnsOf(message: Message, form: BlockForm, model: string): Turn[] {
+function turnsOf(message: Message, form: BlockForm, model: string, ids: LegalIds): Turn[] {
   switch (message.role) {
     case "user": {
       const words = text(orElse(message.text, NO_TEXT));
@@ -71,11 +75,11 @@ function turnsOf(message: Message, form: BlockForm, model: string): Turn[] {
       return [{ role: "user", content: [text(block.text), words] }];
     }
     case "assistant":
-      return assistantTurns(message, model);
+      return assistantTurns(message, model, ids);
     case "tools": {
       const results: Content[] = message.results.map(({ id, output, is_error }) => ({
         type: "tool_result",
-        tool_use_id: legalId(id),
+        tool_use_id: ids.of(id),
         content: orElse(output, NO_OUTPUT),
         ...(is_error ? { is_error } : {}),
       }));
@@ -87,14 +91,16 @@ function turnsOf(message: Message, form: BlockForm, model: string): Turn[] {
   }
 }
 
-function assistantTurns(message: AssistantMessage, model: string): Turn[] {
-  const original = originalFor(message, PROVIDER, model, (part) =>
-    part["type"] === "tool_use" ? part["id"] : undefined,
-  );
+function assistantTurns(message: AssistantMessage, model: string, ids: LegalIds): Turn[] {
+  const original = originalFor(message, PROVIDER, model, {
+    callId: (part) => (part["type"] === "tool_use" ? part["id"] : undefined),
+    isThought: ({ type }) => type === "thinking" || type === "redacted_thinking",
+    isLegal: ({ id, name }) => ids.of(id) === id && legalName(name, NAME_CHARS_MAX) === name,
+  });
   if (original !== undefined) return [{ role: "assistant", content: original as unknown as Content[] }];
   const content: Content[] = isBlank(message.text) ? [] : [text(message.text)];
   for (const { id, name, input } of message.calls)
-    content.push({ type: "tool_use", id: legalId(id), name: legalName(name), input });
+    content.push({ type: "tool_use", id: ids.of(id), name: legalName(name, NAME_CHARS_MAX), input });
   return content.length === 0 ? [] : [{ role: "assistant", content }];
 }
 
@@ -119,13 +125,23 @@ function text(words: string): Anthropic.TextBlockParam {
   return { type: "text", text: words };
 }
 
-/** Other servers' ids and names have characters that this API refuses in a history. */
-function legalId(id: string): string {
-  return id.replace(/[^a-zA-Z0-9_-]/g, "_");
-}
+/**
+ * Other servers' ids have characters that this API refuses in a history. Each is its own, whatever it looks like then; asked
+ * for in the order of the conversation, it is the same in every request.
+ */
+class LegalIds {
+  readonly #given = new Map<string, string>();
+  readonly #taken = new Set<string>();
 
-function legalName(name: string): string {
-  return orElse(name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 128), "unnamed");
+  of(id: string): string {
+    const given = this.#given.get(id);
+    if (given !== undefined) return given;
+    const alike = orElse(id.replace(/[^a-zA-Z0-9_-]/g, "_"), "unnamed");
+    const legal = this.#taken.has(alike) ? `${alike}_${sha256(id)}` : alike;
+    this.#given.set(id, legal);
+    this.#taken.add(legal);
+    return legal;
+  }
 }
 
 function validateMessages(body: Body): void {

@@ -2,7 +2,7 @@
 import type OpenAI from "openai";
 import { assert } from "../../domain/errors.js";
 import { jsonText } from "../../domain/json.js";
-import { type CallPieces, callsSoFar, wholeCalls } from "../calls.js";
+import { type CallPieces, callsSoFar, legalName, wholeCalls } from "../calls.js";
 import { capabilitiesOf } from "../capabilities.js";
 import { type BlockForm, type Message, ModelError, type ModelEvent, type ModelRequest, type Usage } from "../model.js";
 import { effectiveForm, type Protocol } from "../remote.js";
@@ -11,6 +11,9 @@ import { isBlank, NO_OUTPUT, NO_TEXT, orElse } from "../words.js";
 type Body = OpenAI.ChatCompletionCreateParamsStreaming;
 type Chunk = OpenAI.ChatCompletionChunk;
 type Part = OpenAI.ChatCompletionMessageParam;
+
+/** Of a call. */
+export const NAME_CHARS_MAX = 64;
 
 export function chatProtocol(client: OpenAI, model: string, sdk: typeof OpenAI): Protocol<Body, Chunk> {
   return {
@@ -54,7 +57,7 @@ function partsOf(message: Message, form: BlockForm): Part[] {
       const tool_calls = calls.map(({ id, name, input }) => ({
         id,
         type: "function" as const,
-        function: { name, arguments: jsonText(input) },
+        function: { name: legalName(name, NAME_CHARS_MAX), arguments: jsonText(input) },
       }));
       return [{ role: "assistant", content: isBlank(text) ? null : text, tool_calls }];
     }

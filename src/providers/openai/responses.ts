@@ -2,7 +2,7 @@
 import type OpenAI from "openai";
 import { assert } from "../../domain/errors.js";
 import { type JsonObject, jsonText } from "../../domain/json.js";
-import { type CallPieces, originalFor, wholeCalls } from "../calls.js";
+import { type CallPieces, legalName, originalFor, type Parts, wholeCalls } from "../calls.js";
 import { capabilitiesOf } from "../capabilities.js";
 import { kindOfType } from "../errors.js";
 import {
@@ -16,13 +16,19 @@ import {
 } from "../model.js";
 import { effectiveForm, type Protocol } from "../remote.js";
 import { isBlank, NO_TEXT, orElse } from "../words.js";
-import { shownOutput } from "./chat.js";
+import { NAME_CHARS_MAX, shownOutput } from "./chat.js";
 
 type Body = OpenAI.Responses.ResponseCreateParamsStreaming;
 type Chunk = OpenAI.Responses.ResponseStreamEvent;
 type Item = OpenAI.Responses.ResponseInputItem;
 
 const PROVIDER = "openai";
+
+const PARTS: Parts = {
+  callId: (part) => part["call_id"],
+  isThought: (part) => part["type"] === "reasoning",
+  isLegal: ({ name }) => legalName(name, NAME_CHARS_MAX) === name,
+};
 
 export function responsesProtocol(client: OpenAI, model: string, sdk: typeof OpenAI): Protocol<Body, Chunk> {
   return {
@@ -64,12 +70,12 @@ function itemsOf(message: Message, form: BlockForm, model: string): Item[] {
     case "user":
       return userItems(message.text, message.block, form);
     case "assistant": {
-      const original = originalFor(message, PROVIDER, model, (part) => part["call_id"]);
+      const original = originalFor(message, PROVIDER, model, PARTS);
       if (original !== undefined) return original as unknown as Item[];
       const calls: Item[] = message.calls.map(({ id, name, input }) => ({
         type: "function_call",
         call_id: id,
-        name,
+        name: legalName(name, NAME_CHARS_MAX),
         arguments: jsonText(input),
       }));
       return isBlank(message.text) ? calls : [{ role: "assistant", content: message.text }, ...calls];

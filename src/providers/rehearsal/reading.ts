@@ -27,7 +27,7 @@ export interface Command {
 const NOTHING: Reading = { notifications: [], tell: [], critical: false, commands: [] };
 const FENCED = /<data id=([\w-]+)(?: [^>]*)?>([\s\S]*?)<\/data id=\1>/g;
 const HEADING = /^\*\*([^*]+?):?\*\*$/;
-const ENTRY = /^- `([\w-]+)`/;
+const ENTRY = /^- `([\w-]+)`(?: ×\d+)?(?: \((critical),)?/;
 const INSTRUCTION = /^ {2}(?:Instruction:|>) (.*)$/;
 const WORDS_SHOWN = 80;
 
@@ -39,7 +39,7 @@ export function readBlock(block: string | undefined): Reading {
     contents.push(content);
     return `<data ${contents.length - 1}>`;
   });
-  const told = new Map<string, { id: string; words: string; group: string }>();
+  const told = new Map<string, { id: string; words: string; group: string; critical: boolean }>();
   const commands: Command[] = [];
   let group = "";
   let newest: { words: string } | undefined;
@@ -49,9 +49,9 @@ export function readBlock(block: string | undefined): Reading {
       group = heading;
       newest = undefined;
     }
-    const id = ENTRY.exec(line)?.[1];
+    const [, id, severity] = ENTRY.exec(line) ?? [];
     if (id !== undefined) {
-      const entry = { id, words: "", group };
+      const entry = { id, words: "", group, critical: group === "Critical" || severity !== undefined };
       told.set(id, entry);
       newest = entry;
     }
@@ -64,7 +64,7 @@ export function readBlock(block: string | undefined): Reading {
   return {
     notifications: notifications.map(({ id, words }) => ({ id, words })),
     tell: notifications.filter((entry) => entry.group === "Tell the user").map(({ id, words }) => ({ id, words })),
-    critical: notifications.some((entry) => entry.group === "Critical"),
+    critical: notifications.some(({ critical }) => critical),
     commands,
   };
 }
