@@ -3,13 +3,13 @@
  * process is killed or everything has come to rest. What was answered is reported on fd 3 before anything else is
  * asked for; what a tool has done in the world is a line in a file.
  *
- * node agent_life.mjs '{"folder":…,"effects":…,"life":…,"work":true|false}'
+ * node agent_life.mjs '{"folder":…,"effects":…,"life":…,"work":true|false,"base_url":…|undefined}'
  */
 import { appendFileSync, writeSync } from "node:fs";
 import { z } from "zod";
 import { Tidings } from "../../dist/index.js";
 
-const { folder, effects, life, work } = JSON.parse(process.argv[2]);
+const { folder, effects, life, work, base_url } = JSON.parse(process.argv[2]);
 process.stdin.on("end", () => process.exit(0)).resume();
 
 const report = (line) => writeSync(3, `${JSON.stringify(line)}\n`);
@@ -35,7 +35,12 @@ const look = {
 const tidings = await Tidings.open({
   data: folder,
   policy: { backoffMs: 50 },
-  agent: { provider: "rehearsal", tools: [ring, look], limits: { retry_base_ms: 10 } },
+  agent: {
+    // With an address: a model elsewhere, which is sent a request and answers when it likes.
+    ...(base_url === undefined ? { provider: "rehearsal" } : { provider: "openai-compatible", model: "far", base_url }),
+    tools: [ring, look],
+    limits: { retry_base_ms: 10 },
+  },
   onProblem: (line) => report({ tell: "problem", line }),
   onFailure: (error) => report({ tell: "problem", line: error.message }),
 });

@@ -5,6 +5,7 @@
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -25,6 +26,9 @@ const ENDS = {
   critical: ["DELIVERED"],
 };
 
+/** The point at which the model elsewhere has the request, and has not begun to answer. */
+export const REQUEST_SENT = "request sent";
+
 /** @param {readonly {point: string, passage: number}[]} kills each in a life of its own, one after the other */
 export async function runAgentFolder(kills) {
   const folder = mkdtempSync(join(tmpdir(), "tidings-agent-crash-"));
@@ -35,7 +39,11 @@ export async function runAgentFolder(kills) {
   const met = [];
   try {
     for (const [life, { point, passage }] of kills.entries()) {
-      const end = await live({ folder: data, effects, life, work: true }, `${point}:${passage}`, promised, problems);
+      const task = { folder: data, effects, life, work: true };
+      const end =
+        point === REQUEST_SENT
+          ? await liveUntilRequest(task, passage, promised, problems)
+          : await live(task, `${point}:${passage}`, promised, problems);
       if (end.signal === "SIGKILL") met.push(point);
       else if (end.code !== 0)
         problems.push(`life ${life} (${point}:${passage}) ended with ${end.code}: ${end.errors}`);
@@ -49,14 +57,53 @@ export async function runAgentFolder(kills) {
   }
 }
 
+/** A life whose model is elsewhere: it is killed when its request with this number has arrived there. */
+async function liveUntilRequest(task, passage, promised, problems) {
+  let kill = () => undefined;
+  let requests = 0;
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => {
+      requests += 1;
+      if (requests === passage) kill();
+      else {
+        response.writeHead(200, { "content-type": "text/event-stream" });
+        for (const line of SAID) response.write(`data: ${line}\n\n`);
+        response.end();
+      }
+    });
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const base_url = `http://127.0.0.1:${server.address().port}/v1`;
+  try {
+    return await live({ ...task, base_url }, "", promised, problems, (child) => {
+      kill = () => child.kill("SIGKILL");
+    });
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+/** A whole answer in the words of Chat Completions. */
+const CHUNK = { id: "c", object: "chat.completion.chunk", created: 1, model: "far" };
+const SAID = [
+  JSON.stringify({
+    ...CHUNK,
+    choices: [{ index: 0, delta: { role: "assistant", content: "I see." }, finish_reason: null }],
+  }),
+  JSON.stringify({ ...CHUNK, choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }),
+  "[DONE]",
+];
+
 /** Runs one life to its end and takes down what it reports. */
-function live(task, crashAt, promised, problems) {
+function live(task, crashAt, promised, problems, begun = () => undefined) {
   return new Promise((resolve) => {
     const env = { ...process.env, ...(crashAt === "" ? {} : { TIDINGS_CRASH_AT: crashAt }) };
     const child = spawn(process.execPath, [LIFE, JSON.stringify(task)], {
       env,
       stdio: ["pipe", "inherit", "pipe", "pipe"],
     });
+    begun(child);
     let errors = "";
     child.stderr.setEncoding("utf8").on("data", (text) => {
       errors += text;

@@ -1,6 +1,6 @@
 /** A hosted agent is killed at every named point of a turn: nothing is lost, held twice, or done twice (I6, I3, I21, I22). */
 import { expect, test } from "vitest";
-import { runAgentFolder, TURN_POINTS } from "../crash/agent_rig.mjs";
+import { REQUEST_SENT, runAgentFolder, TURN_POINTS } from "../crash/agent_rig.mjs";
 
 /** At the first passage, in the turn of a user's message; and at a later one, in a turn of the system's own. */
 const LATER: Record<string, number> = {
@@ -23,6 +23,13 @@ test.each(TURN_POINTS.map((point) => [point]))("killed at %s", async (point) => 
   // And it did happen.
   expect(met).toEqual(kills.map(() => point));
   expect(promised).toBeGreaterThanOrEqual(2);
+});
+
+test("killed when the request has arrived at its provider, and nothing has come back", async () => {
+  const kills = [1, 2].map((passage) => ({ point: REQUEST_SENT, passage }));
+  const { problems, met } = await runAgentFolder(kills);
+  expect(problems).toEqual([]);
+  expect(met).toEqual([REQUEST_SENT, REQUEST_SENT]);
 });
 
 test("killed before and after a commit", async () => {
