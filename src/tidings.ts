@@ -629,7 +629,7 @@ export class Tidings extends TidingsView {
   async close(): Promise<void> {
     const stopped = this.#watchdog?.stop();
     const { agent, catalogue, ended, store } = this.shared;
-    await agent?.close();
+    if (agent !== null) await agent.close();
     ended.abort();
     // Both at once: from here on nothing new is taken.
     await Promise.all([catalogue.close(), store.close()]);

@@ -839,7 +839,7 @@ describe("a clock that jumps", () => {
 
   it("a day ahead takes the lease of a holder that does not answer, after its grace (I8, I20)", async () => {
     const clock = new JumpingClock();
-    const tidings = await openTidings({ clock });
+    const tidings = await openTidings({ clock, policy: { leaseMs: 4_000 } });
     const { id } = await tidings.notify(FOR_AGENT);
     const { notifications } = await tidings.deliveries.claim({ lease_ms: 60_000 });
     clock.jump(DAY_MS);
