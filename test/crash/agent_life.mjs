@@ -95,9 +95,7 @@ async function atRest() {
   return true;
 }
 
-const watching = new AbortController();
-for await (const _ of restless()) if (await atRest()) break;
-watching.abort();
+await rest();
 // Passive ones ride with the next message.
 if (!work) {
   for (const { thread_id } of await tidings.threads()) {
@@ -105,17 +103,15 @@ if (!work) {
     await tidings.turns.ended(turn.turn_id);
   }
 }
-for await (const _ of restless()) if (await atRest()) break;
+await rest();
 const { ok, problems } = await tidings.audit();
 report({ tell: "rest", ok, problems });
 await tidings.close();
 process.exit(0);
 
-/** Now, after every entry of the journal, and now and then: what rests after a failure comes without one. */
-async function* restless() {
-  yield;
-  for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    yield;
-  }
+/** Looks now, and after every entry of the journal: nothing comes to rest without one. */
+async function rest() {
+  const entries = tidings.watch();
+  if (await atRest()) return;
+  for await (const _ of entries) if (await atRest()) return;
 }
