@@ -10,6 +10,8 @@ const LAYERS = [
   ["agent"],
   ["providers"],
   ["runtime"],
+  ["mcp"],
+  ["facade"],
   ["tidings.ts", "index.ts"],
   ["server"],
   ["client"],

@@ -1,4 +1,5 @@
 /** Which model the hosted agent runs on: by flags, by `[agent]` of the configuration, by the keys that are there. */
+import { statSync } from "node:fs";
 import type { AgentConfig } from "../config/config.js";
 import { ModelError } from "../providers/model.js";
 import type { AgentInput, AgentView } from "../tidings.js";
@@ -28,11 +29,21 @@ export const AGENT_OPTIONS = {
     summary: "the environment variable that holds the key",
     preset: "OPENAI_API_KEY or ANTHROPIC_API_KEY",
   },
+  workspace: {
+    kind: "text",
+    value: "FOLDER",
+    summary: "lets the hosted agent read and write files in this folder, and tells it what others change there",
+    preset: "[agent.workspace] in the file of --config, else none",
+  },
+  shell: {
+    kind: "flag",
+    summary: "lets the hosted agent run commands on this machine, as [agent.shell] in the file of --config says",
+  },
 } as const;
 
 export type AgentFlags = Values<typeof AGENT_OPTIONS>;
 
-export const AGENT_FLAGS = ["provider", "model", "base-url", "api-key-env"] as const;
+export const AGENT_FLAGS = ["provider", "model", "base-url", "api-key-env", "workspace", "shell"] as const;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -64,6 +75,8 @@ export function chosenAgent(
     ...(named === undefined ? {} : { model: named }),
     ...(base_url === undefined ? {} : { base_url }),
     ...(api_key_env === undefined ? {} : { api_key_env }),
+    ...(flags.workspace === undefined ? {} : { workspace: { ...config.workspace, folder: flags.workspace } }),
+    ...(flags.shell === true ? { shell: config.shell ?? true } : {}),
   };
 }
 
@@ -96,6 +109,8 @@ function isSet(env: Environment, name: string): boolean {
 
 function checkFlags(flags: AgentFlags): void {
   const { model, "base-url": base_url, "api-key-env": api_key_env } = flags;
+  if (flags.workspace !== undefined && !statSync(flags.workspace, { throwIfNoEntry: false })?.isDirectory())
+    throw new UsageError(`--workspace: ${JSON.stringify(flags.workspace)} is no folder`, "--workspace");
   if (model?.trim() === "") throw new UsageError("--model: must not be empty", "--model");
   if (base_url !== undefined && (!URL.canParse(base_url) || !/^https?:/.test(base_url)))
     throw new UsageError(

@@ -16,6 +16,26 @@ export const COMMANDS: readonly Listed[] = [
     load: async () => (await import("./commands/chat.js")).chat,
   },
   {
+    name: "tail",
+    summary: "follow what a running server tells, as it happens",
+    load: async () => (await import("./commands/tail.js")).tail,
+  },
+  {
+    name: "threads",
+    summary: "list a user's conversations",
+    load: async () => (await import("./commands/threads.js")).threads,
+  },
+  {
+    name: "turn",
+    summary: "say something in a conversation, and follow the turn to its end",
+    load: async () => (await import("./commands/turn.js")).turn,
+  },
+  {
+    name: "rpc",
+    summary: "call any method of the running server",
+    load: async () => (await import("./commands/rpc.js")).rpc,
+  },
+  {
     name: "tour",
     summary: "show Tidings at work, in a few seconds, on a temporary folder",
     load: async () => (await import("./commands/tour.js")).tour,
@@ -84,6 +104,16 @@ export const COMMANDS: readonly Listed[] = [
     name: "subscribers test",
     summary: "show what a subscriber file would make of an event",
     load: async () => (await import("./commands/subscribers_test.js")).subscribersTest,
+  },
+  {
+    name: "mcp list",
+    summary: "list the MCP servers, how they are, and which of their tools are held",
+    load: async () => (await import("./commands/mcp_list.js")).mcpList,
+  },
+  {
+    name: "mcp approve",
+    summary: "let a tool be used that is held because it has changed",
+    load: async () => (await import("./commands/mcp_approve.js")).mcpApprove,
   },
   {
     name: "token create",

@@ -1,10 +1,10 @@
+import { VERSION } from "../platform/version.js";
 import type { Command, Listed } from "./command.js";
 import { EXIT_MEANINGS } from "./exit.js";
 import type { Option, Options } from "./options.js";
 import type { Output } from "./output.js";
 import { COMMON_OPTIONS } from "./settings.js";
 import { pad, wrap } from "./text.js";
-import { VERSION } from "./version.js";
 
 const WIDEST = 100;
 const ABOUT = [

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { VERSION } from "../platform/version.js";
 /** The command line: finds the command, runs it, and turns what went wrong into words and an exit code. */
 import { parseLine, valuesOf } from "./arguments.js";
 import type { Command, Listed } from "./command.js";
@@ -10,7 +11,6 @@ import type { Values } from "./options.js";
 import { Output } from "./output.js";
 import { COMMON_OPTIONS, PROGRAM_OPTIONS, settingsOf } from "./settings.js";
 import { oneLine } from "./text.js";
-import { VERSION } from "./version.js";
 
 async function run(line: readonly string[], output: Output): Promise<ExitCode> {
   const asked = line[0] === "help" ? [...line.slice(1), "--help"] : line;

@@ -1,6 +1,6 @@
 /** Text for a terminal: what came in from outside made harmless, measured, cut, wrapped. */
 
-const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+const PLAIN = /^[\x20-\x7e]*$/;
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\ufe0f/u;
 /** All that moves the cursor, changes colours or the direction of writing; the joiner of emoji is harmless. */
@@ -22,10 +22,20 @@ function shown(character: string): string {
   return `\\u{${character.codePointAt(0)?.toString(16)}}`;
 }
 
+let segmenter: Intl.Segmenter | undefined;
+
+/** What a reader takes for characters, one by one. The tables for it are loaded for text that needs them: that takes a while. */
+function graphemes(text: string): Iterable<string> {
+  if (PLAIN.test(text)) return text;
+  segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" });
+  return Array.from(segmenter.segment(text), ({ segment }) => segment);
+}
+
 /** How many columns a terminal needs for it. */
 export function widthOf(text: string): number {
+  if (PLAIN.test(text)) return text.length;
   let width = 0;
-  for (const { segment } of graphemes.segment(text)) width += WIDE.test(segment) ? 2 : 1;
+  for (const segment of graphemes(text)) width += WIDE.test(segment) ? 2 : 1;
   return width;
 }
 
@@ -34,7 +44,7 @@ export function cut(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   let kept = "";
   let width = 0;
-  for (const { segment } of graphemes.segment(text)) {
+  for (const segment of graphemes(text)) {
     const more = widthOf(segment);
     if (width + more > columns - 1) break;
     kept += segment;
@@ -68,7 +78,7 @@ function pieces(word: string, columns: number): string[] {
   if (widthOf(word) <= columns) return [word];
   const found: string[] = [];
   let piece = "";
-  for (const { segment } of graphemes.segment(word)) {
+  for (const segment of graphemes(word)) {
     if (piece !== "" && widthOf(piece) + widthOf(segment) > columns) {
       found.push(piece);
       piece = "";
@@ -107,11 +117,10 @@ export function parseDuration(text: string): number | undefined {
   return Number.isSafeInteger(ms) ? ms : undefined;
 }
 
-const numbers = new Intl.NumberFormat("en-US");
-
 /** `1,234 events`, `1 event`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${numbers.format(count)} ${count === 1 ? one : many}`;
+  const digits = String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
+  return `${digits} ${count === 1 ? one : many}`;
 }
 
 const SIZES = ["bytes", "KiB", "MiB", "GiB", "TiB"] as const;

@@ -5,11 +5,12 @@ import type {
   InterruptAnswer,
   ReadOptions,
   ThreadPage,
+  ThreadSummaryView,
   ThreadView,
   Turns,
   TurnView,
 } from "../runtime/conversation.js";
-import type { ThreadAnswer } from "../server/talk.js";
+import type { ThreadAnswer, ThreadSummaryAnswer } from "../server/talk.js";
 
 export type ThreadCalls = Pick<
   Conversation,
@@ -104,6 +105,11 @@ type TurnAnswer = TurnView & { started_at?: unknown; accepted_items?: unknown; h
 /** Without what the wire says beside. */
 function turnView({ started_at: _, accepted_items: __, how: ___, ...view }: TurnAnswer): TurnView {
   return view;
+}
+
+export function summaryView(answer: ThreadSummaryAnswer): ThreadSummaryView {
+  const { session_id: _, started_at: __, ...summary } = answer;
+  return { ...summary, ...threadView(answer) };
 }
 
 export function threadView({ thread_id, user_id, state, created_at }: ThreadAnswer): ThreadView {

@@ -13,10 +13,12 @@ import type { EventInput } from "../domain/event.js";
 import type { NotificationView, NotificationWithEvents, NotifyInput } from "../domain/notification.js";
 import type { TokenView } from "../domain/token.js";
 import type { SettingsView, SubscriberList } from "../intake/listing.js";
+import type { ApproveInput, McpRegistry } from "../mcp/registry.js";
+import type { McpServerView, McpToolView } from "../mcp/views.js";
 import { systemClock } from "../platform/clock.js";
 import { pause } from "../platform/timers.js";
-import type { ThreadView } from "../runtime/conversation.js";
-import type { ThreadAnswer } from "../server/talk.js";
+import type { ThreadSummaryView, ThreadView } from "../runtime/conversation.js";
+import type { ThreadAnswer, ThreadSummaryAnswer } from "../server/talk.js";
 import type { Counts, PruneStep } from "../store/contract.js";
 import type {
   AckInput,
@@ -30,9 +32,18 @@ import type {
   Tidings,
   TidingsView,
 } from "../tidings.js";
-import { RemoteThread, RemoteTurns, type ThreadCalls, type TurnCalls, threadView } from "./conversation.js";
+import type { TidingsClient } from "./client.js";
+import {
+  RemoteThread,
+  RemoteTurns,
+  summaryView,
+  type ThreadCalls,
+  type TurnCalls,
+  threadView,
+} from "./conversation.js";
+import type { ResultOf } from "./methods.js";
+import type { ClientOptions } from "./options.js";
 import { type CallOptions, type Endpoint, errorOf, RpcClient } from "./rpc.js";
-import { type SubscribeOptions, Subscription, type Told } from "./subscription.js";
 
 /** What can be asked for of a folder and of a server alike, as one principal. */
 export type PlaneView = Pick<
@@ -57,8 +68,13 @@ export type PlaneView = Pick<
 export type Plane = PlaneView &
   Pick<Tidings, "emit" | "emitMany" | "notify" | "prune"> & {
     readonly tokens: Pick<Tokens, "create" | "list" | "revoke">;
+    readonly mcp: Pick<McpRegistry, "list" | "approve">;
     as(user_id: string): PlaneView;
   };
+
+export type FollowOptions = Pick<ClientOptions, "observe" | "opt_out" | "cursor"> & {
+  readonly since?: number | undefined;
+};
 
 /** So much goes with one request: the server takes a little more. */
 const SLICE_EVENTS = 500;
@@ -116,8 +132,9 @@ class RemoteView implements PlaneView {
     return threadView(await this.answer<ThreadAnswer>("thread/start", this.#as(input)));
   }
 
-  async threads(input: { user_id?: string; after?: string; limit?: number } = {}): Promise<ThreadView[]> {
-    return (await this.answer<{ threads: ThreadAnswer[] }>("thread/list", this.#as(input))).threads.map(threadView);
+  async threads(input: { user_id?: string; after?: string; limit?: number } = {}): Promise<ThreadSummaryView[]> {
+    const answer = await this.answer<{ threads: ThreadSummaryAnswer[] }>("thread/list", this.#as(input));
+    return answer.threads.map(summaryView);
   }
 
   thread(thread_id: string): ThreadCalls {
@@ -150,6 +167,7 @@ class RemoteView implements PlaneView {
 /** The plane of a server. Where that server has too much to do, events wait for their turn. */
 export class RemoteTidings extends RemoteView implements Plane {
   readonly tokens: Plane["tokens"];
+  readonly mcp: Plane["mcp"];
   readonly #endpoint: Endpoint;
 
   constructor(endpoint: Endpoint) {
@@ -159,6 +177,10 @@ export class RemoteTidings extends RemoteView implements Plane {
       create: (input: NewTokenInput) => this.answer<NewTokenAnswer>("token/create", input),
       list: async (options = {}) => (await this.answer<{ tokens: TokenView[] }>("token/list", options)).tokens,
       revoke: (id: string) => this.rpc.call<TokenView>("token/revoke", { id }),
+    };
+    this.mcp = {
+      list: async () => (await this.answer<{ servers: McpServerView[] }>("mcp/list", {})).servers,
+      approve: (input: ApproveInput) => this.rpc.call<McpToolView>("mcp/approve", input),
     };
   }
 
@@ -219,9 +241,16 @@ export class RemoteTidings extends RemoteView implements Plane {
     return this.answer("runtime/status", {});
   }
 
-  /** What happens from now on, for the token's user: notifications, and what is said and done in conversations. */
-  subscribe(options: SubscribeOptions, tell: (told: Told) => void): Promise<Subscription> {
-    return Subscription.open(this.#endpoint, options, tell);
+  /**
+   * What happens for the token's user: notifications, and what is said and done in conversations. From a cursor, or from
+   * after an entry of the journal; without either from now on.
+   */
+  async follow({ since, cursor, ...view }: FollowOptions): Promise<TidingsClient> {
+    const { journal_id, seq } = await this.answer<ResultOf<"initialize">>("initialize", {});
+    // Loaded here: whoever only calls needs none of it.
+    const { TidingsClient } = await import("./client.js");
+    const from = cursor ?? { journal_id, after_seq: since ?? seq };
+    return TidingsClient.connect({ ...this.#endpoint, ...view, cursor: from });
   }
 
   /** Whether the server has answered anything yet. */

@@ -19,9 +19,9 @@ export interface Endpoint {
   readonly token: string;
 }
 
-interface RpcAnswer {
-  result?: unknown;
-  error?: { code: number; message: string; data?: Omit<ErrorReport, "message"> & { id?: string } };
+export interface RpcAnswer {
+  readonly result?: unknown;
+  readonly error?: { code: number; message: string; data?: Omit<ErrorReport, "message"> & { id?: string } };
 }
 
 /** A server that takes longer is stopped, or has too much to do to be of use. */
@@ -32,6 +32,8 @@ export interface CallOptions {
   readonly answerMs?: number;
   /** The connection is not kept for the next call: a server that ends closes those that are quiet. */
   readonly hangUp?: boolean;
+  /** Ends the waiting; what was asked for may be done, or not. */
+  readonly signal?: AbortSignal;
 }
 
 export class RpcClient {
@@ -52,12 +54,10 @@ export class RpcClient {
   async call<Result>(method: string, params: object, options: CallOptions = {}): Promise<Result | Miss> {
     this.#id += 1;
     const id = this.#id;
-    const { result, error } = (await this.post("/rpc", { jsonrpc: "2.0", id, method, params }, options)) as RpcAnswer;
-    if (result !== undefined) return result as Result;
-    if (typeof error?.code !== "number") throw this.#foreign("without a result or an error");
-    const { message, data } = error;
-    if (data?.id !== undefined && isMissCode(data.reason)) return { miss: data.reason, id: data.id, message };
-    throw errorOf({ code: "internal", ...data, message });
+    const answer = (await this.post("/rpc", { jsonrpc: "2.0", id, method, params }, options)) as RpcAnswer;
+    if (answer.result === undefined && typeof answer.error?.code !== "number")
+      throw this.#foreign("without a result or an error");
+    return resultOf(answer);
   }
 
   /** The answer's JSON, also where its status is an error's: the body says what it is. */
@@ -67,8 +67,7 @@ export class RpcClient {
     if (typeof answer !== "object" || answer === null) throw this.#foreign(`${status} and no JSON`);
     this.#answers += 1;
     if (path === "/rpc" || status < 400) return answer;
-    const { error } = answer as { error?: ErrorReport };
-    throw typeof error?.code === "string" ? errorOf(error) : this.#foreign(String(status));
+    throw reportedError(answer) ?? this.#foreign(String(status));
   }
 
   #foreign(what: string): UnreachableError {
@@ -78,11 +77,13 @@ export class RpcClient {
   async #send(
     path: string,
     body: unknown,
-    { answerMs = ANSWER_MS, hangUp = false }: CallOptions,
+    { answerMs = ANSWER_MS, hangUp = false, signal }: CallOptions,
   ): Promise<{ status: number; text: string }> {
     const { url, token } = this.#endpoint;
     const late = new AbortController();
     const cancel = Number.isFinite(answerMs) ? later(answerMs, () => late.abort()) : () => {};
+    const giveUp = () => late.abort();
+    signal?.addEventListener("abort", giveUp);
     try {
       const response = await fetch(new URL(path, url), {
         method: "POST",
@@ -96,6 +97,7 @@ export class RpcClient {
       });
       return { status: response.status, text: await response.text() };
     } catch (error) {
+      signal?.throwIfAborted();
       if (late.signal.aborted)
         throw new UnreachableError(`${url} did not answer within ${answerMs / 1_000} s; is it stopped?`, {
           why: "late",
@@ -105,8 +107,17 @@ export class RpcClient {
       throw new UnreachableError(`${url} does not answer: ${causeOf(error)}${done}`, { why, cause: error });
     } finally {
       cancel();
+      signal?.removeEventListener("abort", giveUp);
     }
   }
+}
+
+/** Throws what went wrong; a miss is an answer. */
+export function resultOf<Result>({ result, error }: RpcAnswer): Result | Miss {
+  if (error === undefined) return result as Result;
+  const { message, data } = error;
+  if (data?.id !== undefined && isMissCode(data.reason)) return { miss: data.reason, id: data.id, message };
+  throw errorOf({ code: "internal", ...data, message });
 }
 
 const UNCONNECTED = [
@@ -125,7 +136,7 @@ function isUnconnected(error: unknown): boolean {
   return false;
 }
 
-function jsonOf(text: string): unknown {
+export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -135,6 +146,12 @@ function jsonOf(text: string): unknown {
 
 function isMissCode(reason: string | undefined): reason is MissCode {
   return (MISS_CODES as readonly (string | undefined)[]).includes(reason);
+}
+
+/** The error that the body of a refusal speaks of; undefined where it is none of ours. */
+export function reportedError(body: unknown): Error | undefined {
+  const { error } = (body ?? {}) as { error?: ErrorReport };
+  return typeof error?.code === "string" ? errorOf(error) : undefined;
 }
 
 /** The error of the library that the report speaks of. */
@@ -159,7 +176,8 @@ export function errorOf(report: ErrorReport): Error {
   }
 }
 
-function causeOf(error: unknown): string {
+/** What there is to say of a request that failed. */
+export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? error.cause.message || error.message : error.message;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ConfigError, parseConfig } from "./config.js";
+import { ConfigError, changedKeys, EMPTY_CONFIG, parseConfig } from "./config.js";
+import { limitKey, SERVER_LIMITS } from "./server_limits.js";
 
 /** The example of the system notification queue, as it stands there: one table is opened twice. */
 const NESTED = `[conversation.tools.cargo_check]
@@ -56,6 +57,9 @@ const plain = (text: string) => {
   };
 };
 
+const presetOf = (key: string) =>
+  Object.entries(SERVER_LIMITS).find(([name]) => limitKey(name) === key)?.[1] ?? Number.NaN;
+
 describe("tidings.toml", () => {
   it("reads the nested form, with a table that is opened twice as one", () => {
     expect(plain(NESTED)).toEqual({
@@ -82,6 +86,111 @@ describe("tidings.toml", () => {
       kinds: { tool: { stopped: true, waiting: true }, mcp: { disconnected: true, reconnected: false } },
       tools: { cargo_check: { notifications: { stopped: true, waiting: false } } },
     });
+  });
+
+  it("says what the hosted agent may run; nothing unless it is enabled", () => {
+    const shell = 'enable = true\nfolder = "/srv"\nenvironment = ["PATH"]\ntime_limit_secs = 5\n';
+    expect(parseConfig(`[agent.shell]\n${shell}`, "t").agent.shell).toEqual({
+      folder: "/srv",
+      environment: ["PATH"],
+      time_limit_secs: 5,
+    });
+    expect(parseConfig("[agent.shell]\nenable = false\ncommand_lines = true\n", "t").agent.shell).toBeNull();
+    expect(parseConfig("", "t").agent.shell).toBeNull();
+    const wrong = () => parseConfig("[agent.shell]\nenable = true\ncomand_lines = true\n", "t");
+    expect(wrong).toThrow(/comand_lines is not a known key; did you mean command_lines/);
+    expect(() => parseConfig("[agent.shell]\nfolder = 'x'\n", "t")).toThrow(/agent\.shell\.enable/);
+  });
+
+  it("says where the hosted agent may read and write files; nowhere unless it is enabled", () => {
+    const workspace = 'enable = true\nfolder = "/srv"\nread_only = true\nfiles_max = 5\n';
+    const config = parseConfig(`[agent.workspace]\n${workspace}`, "t");
+    expect(config.agent.workspace).toEqual({ folder: "/srv", read_only: true, files_max: 5 });
+    expect(changedKeys(EMPTY_CONFIG, config)).toEqual([
+      "agent.workspace.enable",
+      "agent.workspace.files_max",
+      "agent.workspace.folder",
+      "agent.workspace.read_only",
+    ]);
+    expect(parseConfig("[agent.workspace]\nenable = false\n", "t").agent.workspace).toBeNull();
+    expect(() => parseConfig("[agent.workspace]\nenable = true\nfoldr = 'x'\n", "t")).toThrow(/did you mean folder/);
+    expect(() => parseConfig("[agent.workspace]\nenable = true\nfiles_max = 0\n", "t")).toThrow(/files_max/);
+  });
+
+  it("reads budgets and loops; what is not said is left open", () => {
+    const text = `[agent.budgets.turn]
+iterations = 10
+[agent.budgets.thread]
+tokens = 500000
+[agent.budgets.day]
+tokens = 2000000
+time_secs = 3600
+[agent.loops]
+repetitions = 4
+window_secs = 30
+`;
+    const { agent } = parseConfig(text, "t");
+    expect(agent.budgets).toEqual({
+      turn: { iterations: 10 },
+      thread: { tokens: 500_000 },
+      day: { tokens: 2_000_000, time_secs: 3_600 },
+    });
+    expect(agent.loops).toEqual({ repetitions: 4, window_secs: 30 });
+    const none = parseConfig("", "t");
+    expect([none.agent.budgets, none.agent.loops]).toEqual([{ turn: {}, thread: {}, day: {} }, {}]);
+    expect(changedKeys(none, parseConfig(text, "t"))).toEqual([
+      "agent.budgets.day.time_secs",
+      "agent.budgets.day.tokens",
+      "agent.budgets.thread.tokens",
+      "agent.budgets.turn.iterations",
+      "agent.loops.repetitions",
+      "agent.loops.window_secs",
+    ]);
+  });
+
+  it.each([
+    ["[agent.budgets.day]\ntoken = 1\n", "t:2:1: agent.budgets.day.token is not a known key; did you mean tokens?"],
+    ["[agent.budgets.week]\ntokens = 1\n", "agent.budgets.week is not a known key"],
+    ["[agent.budgets]\ntokens = 1\n", "it belongs into [agent.budgets.turn]"],
+    ["[agent.budgets.day]\ntokens = 0\n", "t:2:1: agent.budgets.day.tokens"],
+    ["[agent.budgets.day]\ntokens = 1.5\n", "agent.budgets.day.tokens"],
+    ["[agent.budgets.turn]\niterations = -3\n", "agent.budgets.turn.iterations"],
+    ['[agent.budgets.turn]\ntime_secs = "1h"\n', "agent.budgets.turn.time_secs"],
+    ["[agent.loops]\nrepetitions = 1\n", "agent.loops.repetitions"],
+    ["[agent.loops]\nenabled = false\n", "agent.loops.enabled is not a known key; did you mean enable?"],
+  ])("refuses %j", (text, says) => {
+    expect(() => parseConfig(text, "t")).toThrow(says);
+  });
+
+  it("reads MCP servers, and says where one is wrong", () => {
+    const text = `[mcp.servers.files]
+command = "npx"
+args = ["server-files", "."]
+ping_secs = 0.5
+
+[mcp.servers.web]
+url = "http://localhost:3001/mcp"
+headers_env = { Authorization = "WEB_TOKEN" }
+`;
+    const { mcp } = parseConfig(text, "t");
+    expect(Object.fromEntries(mcp)).toEqual({
+      files: { command: "npx", args: ["server-files", "."], ping_secs: 0.5 },
+      web: { url: "http://localhost:3001/mcp", headers_env: { Authorization: "WEB_TOKEN" } },
+    });
+    const wrong = (body: string) => () => parseConfig(`[mcp.servers.files]\n${body}\n`, "t");
+    expect(wrong("comand = 'x'")).toThrow(
+      /^t:2:1: mcp\.servers\.files\.comand is not a known key; did you mean command/,
+    );
+    expect(wrong("enable = true")).toThrow("mcp.servers.files needs a command or an url");
+    expect(wrong("command = 'x'\nurl = 'http://a/'")).toThrow(/^t:3:1: .*give one of them/);
+    expect(wrong("url = 'http://a/'\nargs = []")).toThrow(/goes with command/);
+    expect(wrong("url = 'file:///etc'")).toThrow(/must be an address/);
+    expect(wrong("command = 'x'\nenvironment = ['A=b']")).toThrow(/the name of an environment variable/);
+    expect(() => parseConfig("[mcp.servers.my_files]\ncommand = 'x'\n", "t")).toThrow(/letters, digits and -/);
+    expect(() => parseConfig("[mcp.server.a]\ncommand = 'x'\n", "t")).toThrow(/did you mean servers/);
+    const before = parseConfig(text, "t");
+    expect(changedKeys(before, parseConfig(text.replace("0.5", "9"), "t"))).toEqual(["mcp.servers.files.ping_secs"]);
+    expect(changedKeys(before, parseConfig("", "t"))).toContain("mcp.servers.web.url");
   });
 
   it("is all on when it says nothing", () => {
@@ -217,6 +326,27 @@ describe("tidings.toml", () => {
     const [problem] = error.problems;
     expect([problem?.line, problem?.key, problem?.reason]).toEqual([line, key, expect.stringContaining(reason)]);
     expect(error.message).toMatch(new RegExp(`^tidings\\.toml:${line}:\\d+: `));
+  });
+
+  it("sets any of the server's limits, within its range", () => {
+    const keys = Object.keys(SERVER_LIMITS).map((name) => limitKey(name));
+    const text = `[server.limits]\n${keys.map((key) => `${key} = ${presetOf(key) + 1}`).join("\n")}\n`;
+    const { limits } = parseConfig(text, "t").server;
+    expect(limits).toEqual(Object.fromEntries(Object.entries(SERVER_LIMITS).map(([name, value]) => [name, value + 1])));
+    expect(parseConfig("", "t").server.limits).toEqual({});
+    expect(changedKeys(parseConfig("", "t"), parseConfig("[server.limits]\nbody_bytes = 5000\n", "t"))).toEqual([
+      "server.limits.body_bytes",
+    ]);
+    for (const [line, words] of [
+      ["body_byte = 5000", "t:2:1: server.limits.body_byte is not a known key; did you mean body_bytes?"],
+      ["body_bytes = 1", "t:2:1: server.limits.body_bytes must be a whole number from 1024 to 1073741824, not 1"],
+      ["json_depth = 64.5", "server.limits.json_depth must be a whole number from 8 to 500"],
+      ["sockets = true", "server.limits.sockets must be a whole number from 1 to 1000000, not true"],
+    ] as const)
+      expect(() => parseConfig(`[server.limits]\n${line}\n`, "t")).toThrow(words);
+    expect(() => parseConfig("[server]\nlimit = 1\n", "t")).toThrow(
+      "server.limit is not a known key; did you mean limits?",
+    );
   });
 
   it("tells everything that is wrong at once", () => {

@@ -2,9 +2,12 @@
 import { z } from "zod";
 import { TidingsError } from "../domain/errors.js";
 import { didYouMean } from "../domain/nearest.js";
+import { type Hooks, hookSchema, hooksOf, hooksSchema, hookValues } from "./hooks.js";
 import { KeyLocator, type KeyPath } from "./locate.js";
+import { MCP_SERVER_KEYS, type McpServerConfig, mcpServersSchema } from "./mcp.js";
 import { keyProblems, type PlacedProblem, placedLine, shown } from "./problems.js";
 import { mergeRepeatedTables } from "./repeated_tables.js";
+import { limitKey, limitsOf, type ServerLimits, serverLimitsSchema } from "./server_limits.js";
 import { parseToml } from "./toml.js";
 
 /** Of one source: `mcp`, with its names: `disconnected`. */
@@ -21,6 +24,43 @@ export interface ToolConfig {
   readonly notifications: ReadonlyMap<string, boolean>;
 }
 
+/** What the hosted agent may run on this machine. */
+export interface ShellConfig {
+  readonly command_lines?: boolean;
+  readonly folder?: string;
+  readonly environment?: readonly string[];
+  readonly time_limit_secs?: number;
+  readonly output_bytes_max?: number;
+  readonly processes_max?: number;
+}
+
+/** Where the hosted agent may read and write files. */
+export interface WorkspaceConfig {
+  readonly folder?: string;
+  readonly read_only?: boolean;
+  readonly files_max?: number;
+}
+
+/** What the agent may use; what is not said is as it is without a word. */
+export interface BudgetConfig {
+  readonly tokens?: number;
+  readonly iterations?: number;
+  readonly time_secs?: number;
+}
+
+export interface BudgetsConfig {
+  readonly turn: BudgetConfig;
+  readonly thread: BudgetConfig;
+  readonly day: BudgetConfig;
+}
+
+/** How loops are found. */
+export interface LoopsConfig {
+  readonly enable?: boolean;
+  readonly repetitions?: number;
+  readonly window_secs?: number;
+}
+
 /** The model of the agent that is hosted. */
 export interface AgentConfig {
   readonly provider: string | null;
@@ -28,6 +68,12 @@ export interface AgentConfig {
   readonly base_url: string | null;
   /** The environment variable that holds the key. */
   readonly api_key_env: string | null;
+  /** Null: it may run nothing. */
+  readonly shell: ShellConfig | null;
+  /** Null: it has to do with no files. */
+  readonly workspace: WorkspaceConfig | null;
+  readonly budgets: BudgetsConfig;
+  readonly loops: LoopsConfig;
 }
 
 export interface Config {
@@ -40,14 +86,30 @@ export interface Config {
     readonly turn_end: "carry" | "step";
   };
   readonly agent: AgentConfig;
+  /** MCP servers whose tools the hosted agent has, by name. */
+  readonly mcp: ReadonlyMap<string, McpServerConfig>;
   readonly tools: ReadonlyMap<string, ToolConfig>;
+  readonly hooks: Hooks;
+  readonly server: { readonly limits: Partial<ServerLimits> };
 }
 
 export const EMPTY_CONFIG: Config = {
   file: null,
   notifications: { enable: true, kinds: new Map(), turn_end: "carry" },
-  agent: { provider: null, model: null, base_url: null, api_key_env: null },
+  agent: {
+    provider: null,
+    model: null,
+    base_url: null,
+    api_key_env: null,
+    shell: null,
+    workspace: null,
+    budgets: { turn: {}, thread: {}, day: {} },
+    loops: {},
+  },
+  mcp: new Map(),
   tools: new Map(),
+  hooks: new Map(),
+  server: { limits: {} },
 };
 
 /** Everything that is wrong with the file, and where. */
@@ -145,25 +207,79 @@ const conversationSchema = z.strictObject({
 });
 
 const word = z.string().min(1, "must not be empty");
+const variable = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const shellSchema = z.strictObject({
+  enable: z.boolean(),
+  command_lines: z.boolean().optional(),
+  folder: word.optional(),
+  environment: z.array(z.string().regex(variable, "must be the names of environment variables")).optional(),
+  time_limit_secs: z.int().min(1).max(86_400).optional(),
+  output_bytes_max: z.int().min(1).optional(),
+  processes_max: z.int().min(1).max(1_000).optional(),
+});
+const workspaceSchema = z.strictObject({
+  enable: z.boolean(),
+  folder: word.optional(),
+  read_only: z.boolean().optional(),
+  files_max: z.int().min(1).max(10_000).optional(),
+});
+const budgetSchema = z.strictObject({
+  tokens: z.int().min(1).optional(),
+  iterations: z.int().min(1).optional(),
+  time_secs: z.int().min(1).max(86_400).optional(),
+});
+const budgetsSchema = z.strictObject({
+  turn: budgetSchema.optional(),
+  thread: budgetSchema.extend({ time_secs: z.int().min(1).optional() }).optional(),
+  day: budgetSchema.optional(),
+});
+const loopsSchema = z.strictObject({
+  enable: z.boolean().optional(),
+  repetitions: z.int().min(2).max(50).optional(),
+  window_secs: z.int().min(1).max(86_400).optional(),
+});
 const agentSchema = z.strictObject({
   provider: word.optional(),
   model: word.optional(),
   base_url: z.url({ protocol: /^https?$/, error: "must be an address, like http://localhost:11434/v1" }).optional(),
-  api_key_env: z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be the name of an environment variable, not the key itself")
-    .optional(),
+  api_key_env: z.string().regex(variable, "must be the name of an environment variable, not the key itself").optional(),
+  shell: shellSchema.optional(),
+  workspace: workspaceSchema.optional(),
+  budgets: budgetsSchema.optional(),
+  loops: loopsSchema.optional(),
 });
 
-const fileSchema = z.strictObject({ conversation: conversationSchema.optional(), agent: agentSchema.optional() });
+const mcpSchema = z.strictObject({ servers: mcpServersSchema.optional() });
+
+const serverSchema = z.strictObject({ limits: serverLimitsSchema.optional() });
+
+const fileSchema = z.strictObject({
+  conversation: conversationSchema.optional(),
+  agent: agentSchema.optional(),
+  mcp: mcpSchema.optional(),
+  hooks: hooksSchema.optional(),
+  server: serverSchema.optional(),
+});
 
 /** Which keys each table may have, for the hint about one that it may not. */
 const TABLES: Readonly<Record<string, readonly string[]>> = {
   "": Object.keys(fileSchema.shape),
   agent: Object.keys(agentSchema.shape),
+  "agent.shell": Object.keys(shellSchema.shape),
+  "agent.workspace": Object.keys(workspaceSchema.shape),
+  "agent.budgets": Object.keys(budgetsSchema.shape),
+  "agent.budgets.turn": Object.keys(budgetSchema.shape),
+  "agent.budgets.thread": Object.keys(budgetSchema.shape),
+  "agent.budgets.day": Object.keys(budgetSchema.shape),
+  "agent.loops": Object.keys(loopsSchema.shape),
   conversation: Object.keys(conversationSchema.shape),
   "conversation.notifications": Object.keys(notificationsSchema.shape),
   "conversation.tools.NAME": Object.keys(toolSchema.shape),
+  mcp: Object.keys(mcpSchema.shape),
+  "mcp.servers.NAME": MCP_SERVER_KEYS,
+  server: Object.keys(serverSchema.shape),
+  "server.limits": Object.keys(serverLimitsSchema.shape),
+  "hooks.NAME": Object.keys(hookSchema.shape),
 };
 
 /** Reads it, or throws everything that is wrong with it as `ConfigError`. */
@@ -186,7 +302,7 @@ export function parseConfig(source: string, file: string): Config {
 }
 
 function unknownKey(path: KeyPath, key: string): string {
-  const table = path.length === 3 && path[1] === "tools" ? "conversation.tools.NAME" : path.join(".");
+  const table = tableAt(path);
   const known = TABLES[table] ?? [];
   const near = didYouMean(key, known);
   if (near !== "") return `is not a known key${near}`;
@@ -196,9 +312,18 @@ function unknownKey(path: KeyPath, key: string): string {
     : `is not a known key; it belongs into [${home}]`;
 }
 
-function configOf({ conversation, agent }: z.output<typeof fileSchema>, file: string): Config {
+function tableAt(path: KeyPath): string {
+  if (path.length === 3 && path[1] === "tools") return "conversation.tools.NAME";
+  if (path.length === 3 && path[0] === "mcp") return "mcp.servers.NAME";
+  if (path.length === 2 && path[0] === "hooks") return "hooks.NAME";
+  return path.join(".");
+}
+
+function configOf({ conversation, agent, mcp, hooks, server }: z.output<typeof fileSchema>, file: string): Config {
   const { enable = true, kinds = {}, turn_end = "carry" } = conversation?.notifications ?? {};
   const { provider = null, model = null, base_url = null, api_key_env = null } = agent ?? {};
+  const { enable: runs = false, ...shell } = agent?.shell ?? {};
+  const { enable: works = false, ...workspace } = agent?.workspace ?? {};
   const sources = new Map<string, { enable: boolean; names: Map<string, boolean> }>();
   const of = (name: string) => {
     const source = sourceName(name);
@@ -231,8 +356,20 @@ function configOf({ conversation, agent }: z.output<typeof fileSchema>, file: st
   return {
     file,
     notifications: { enable, kinds: sources, turn_end },
-    agent: { provider, model, base_url, api_key_env },
+    agent: {
+      provider,
+      model,
+      base_url,
+      api_key_env,
+      shell: runs ? withoutUndefined<ShellConfig>(shell) : null,
+      workspace: works ? withoutUndefined<WorkspaceConfig>(workspace) : null,
+      budgets: budgetsOf(agent?.budgets ?? {}),
+      loops: withoutUndefined<LoopsConfig>(agent?.loops ?? {}),
+    },
+    mcp: mcp?.servers ?? new Map(),
     tools: new Map(tools),
+    hooks: hooksOf(hooks),
+    server: { limits: limitsOf(server?.limits ?? {}) },
   };
 }
 
@@ -244,12 +381,24 @@ export function changedKeys(before: Config, after: Config): string[] {
 }
 
 /** Without what holds when nothing is said. */
-function valuesOf({ notifications, agent, tools }: Config): ReadonlyMap<string, string | boolean> {
-  const values = new Map<string, string | boolean>();
+function valuesOf({ notifications, agent, mcp, tools, hooks, server }: Config): ReadonlyMap<string, string | boolean> {
+  const values = new Map<string, string | boolean>(hookValues(hooks));
   const note = (key: string, value: string | boolean | null, preset: string | boolean | null) => {
     if (value !== null && value !== preset) values.set(`conversation.${key}`, value);
   };
-  for (const [key, value] of Object.entries(agent)) if (value !== null) values.set(`agent.${key}`, value);
+  const { shell, workspace, budgets, loops, ...model } = agent;
+  for (const [key, value] of Object.entries(model)) if (value !== null) values.set(`agent.${key}`, value);
+  if (shell !== null) values.set("agent.shell.enable", true);
+  for (const [key, value] of Object.entries(shell ?? {})) values.set(`agent.shell.${key}`, String(value));
+  for (const [scope, most] of Object.entries(budgets))
+    for (const [key, value] of Object.entries(most)) values.set(`agent.budgets.${scope}.${key}`, String(value));
+  for (const [key, value] of Object.entries(loops)) values.set(`agent.loops.${key}`, String(value));
+  if (workspace !== null) values.set("agent.workspace.enable", true);
+  for (const [key, value] of Object.entries(workspace ?? {})) values.set(`agent.workspace.${key}`, String(value));
+  for (const [name, server] of mcp)
+    for (const [key, value] of Object.entries(server)) values.set(`mcp.servers.${name}.${key}`, JSON.stringify(value));
+  for (const [name, value] of Object.entries(server.limits))
+    values.set(`server.limits.${limitKey(name)}`, String(value));
   note("notifications.turn_end", notifications.turn_end, "carry");
   note("notifications.enable", notifications.enable, true);
   for (const [source, { enable, names }] of notifications.kinds) {
@@ -264,6 +413,19 @@ function valuesOf({ notifications, agent, tools }: Config): ReadonlyMap<string, 
     for (const [name, on] of names) note(`tools.${tool}.notifications.${name}`, on, true);
   }
   return values;
+}
+
+function budgetsOf({ turn = {}, thread = {}, day = {} }: z.output<typeof budgetsSchema>): BudgetsConfig {
+  const of = (most: z.output<typeof budgetSchema>) => withoutUndefined<BudgetConfig>(most);
+  return { turn: of(turn), thread: of(thread), day: of(day) };
+}
+
+function withoutUndefined<Table extends object>(
+  table: {
+    readonly [Key in keyof Table]?: Table[Key] | undefined;
+  },
+): Table {
+  return Object.fromEntries(Object.entries(table).filter(([, value]) => value !== undefined)) as Table;
 }
 
 /** Handles of tools were once a source of their own. */

@@ -3,6 +3,7 @@
  * broken one keeps the last good version.
  */
 import { realpath, stat } from "node:fs/promises";
+import { Listeners } from "../platform/listeners.js";
 import { every, pause } from "../platform/timers.js";
 import { type Config, ConfigError, changedKeys, EMPTY_CONFIG, parseConfig } from "./config.js";
 import { codeOf, readText, unreadable } from "./text_file.js";
@@ -25,11 +26,13 @@ export interface ConfigFileOptions {
   /** Null: there is none. A file that is not there says nothing. */
   readonly path: string | null;
   readonly watch: boolean;
+  /** Somebody who was told of a change has thrown this. */
+  readonly broke?: ((error: unknown) => void) | undefined;
 }
 
 export class ConfigFile {
   readonly path: string | null;
-  readonly #listeners = new Set<(change: ConfigChange) => void>();
+  readonly #listeners: Listeners<ConfigChange>;
   #current = EMPTY_CONFIG;
   #problem: ConfigError | null = null;
   /** What the file looked like when it was last read. */
@@ -37,12 +40,13 @@ export class ConfigFile {
   #looking: Promise<void> = Promise.resolve();
   #stop: () => void = () => {};
 
-  private constructor(path: string | null) {
+  private constructor(path: string | null, broke: (error: unknown) => void) {
     this.path = path;
+    this.#listeners = new Listeners(broke);
   }
 
-  static async open({ path, watch }: ConfigFileOptions): Promise<ConfigFile> {
-    const file = new ConfigFile(path);
+  static async open({ path, watch, broke = () => {} }: ConfigFileOptions): Promise<ConfigFile> {
+    const file = new ConfigFile(path, broke);
     if (path === null) return file;
     await file.look();
     if (watch) file.#stop = every(LOOK_MS, () => file.look());
@@ -97,7 +101,7 @@ export class ConfigFile {
     const changed = found instanceof ConfigError ? [] : changedKeys(this.#current, found);
     if (!(found instanceof ConfigError)) this.#current = found;
     if (changed.length === 0 && news === null) return;
-    for (const listener of this.#listeners) listener({ changed, problem: news });
+    this.#listeners.tell({ changed, problem: news });
   }
 }
 

@@ -1,19 +1,16 @@
-/** The way of an event or a notification, in words, from its journal entries. */
-
+/** The way of an event or a notification, in words and as the journal has it, from its entries. */
+import { type Axes, type Channel, channelOf, mustNarrate } from "../domain/axes.js";
 import type { Event } from "../domain/event.js";
-import type { EventId, NotificationId } from "../domain/ids.js";
+import type { EventId, NotificationId, TurnId } from "../domain/ids.js";
 import { type Change, type JournalEntry, type MatchOutcome, matchesOf } from "../domain/journal.js";
 import type { NotificationView, Reason } from "../domain/notification.js";
 import type { Principal } from "../domain/principal.js";
 import { isoTime } from "../domain/time.js";
 import { viewOf } from "../domain/view.js";
 import type { Store } from "../store/contract.js";
+import { carrierFacts, changeFacts, type Facts, line, type StoryLine } from "./story.js";
 
-export interface StoryLine {
-  seq: number;
-  at: string;
-  text: string;
-}
+export type { StoryLine } from "./story.js";
 
 export interface Explanation {
   id: string;
@@ -45,12 +42,13 @@ async function explainEvent(
   const { event } = entry;
   const matches = matchesOf(entry.changes);
   const notifications: NotificationView[] = [];
-  const story: StoryLine[] = [line(entry, eventText(event))];
+  const story: StoryLine[] = [line(entry, "event", eventText(event), { event_id: event.id })];
   if (matches.length === 0)
-    story.push(line(entry, "No subscriber matched it; it is kept in the journal and told to nobody."));
+    story.push(line(entry, "match", "No subscriber matched it; it is kept in the journal and told to nobody."));
   for (const match of matches) {
     const stored = await store.get(principal, match.notification_id);
-    story.push(line(entry, `Subscriber ${match.subscriber_id}: ${MATCHED[match.outcome]} ${match.notification_id}.`));
+    const text = `Subscriber ${match.subscriber_id}: ${MATCHED[match.outcome]} ${match.notification_id}.`;
+    story.push(line(entry, "match", text, match));
     if (stored === undefined) continue;
     notifications.push(viewOf(stored));
     const further = await notificationStory(store, principal, match.notification_id);
@@ -78,28 +76,58 @@ const MATCHED: Record<MatchOutcome, string> = {
 
 async function notificationStory(store: Store, principal: Principal, id: NotificationId): Promise<StoryLine[]> {
   const entries = (await store.story(principal, id)) ?? [];
-  const story = entries.flatMap((entry) => tellEntry(entry, id));
+  const so: SoFar = { turn_id: null, isNarrated: false };
+  const story = entries.flatMap((entry) => {
+    learn(so, entry, id);
+    return tellEntry(entry, id, so);
+  });
   const redriven = await store.redrivenAs(principal, id);
   const last = entries.at(-1);
-  if (redriven !== null && last !== undefined) story.push(line(last, `Redriven later, as ${redriven}.`));
+  if (redriven !== null && last !== undefined)
+    story.push(line(last, "redriven", `Redriven later, as ${redriven}.`, { notification_id: redriven }));
   return story;
 }
 
-function tellEntry(entry: JournalEntry, id: NotificationId): StoryLine[] {
-  const lines: StoryLine[] = [];
-  if (entry.type === "event") lines.push(line(entry, eventText(entry.event)));
-  if (entry.type === "thread" && entry.state !== "open")
-    lines.push(line(entry, `Thread ${entry.thread_id} was closed.`));
-  if (entry.type === "observation")
-    lines.push(line(entry, `The agent saw ${entry.subject} (generation ${entry.generation}) by itself.`));
-  if (entry.type === "carrier") lines.push(line(entry, carrierText(entry)));
-  for (const change of entry.changes)
-    if (change.notification_id === id) lines.push(line(entry, tellChange(change, entry)));
-  return lines;
+/** What a later line needs of the earlier ones. */
+interface SoFar {
+  /** The turn of a hosted agent that was told it last. */
+  turn_id: TurnId | null;
+  /** The agent is to tell the user, and to acknowledge. */
+  isNarrated: boolean;
 }
 
-function line(entry: JournalEntry, text: string): StoryLine {
-  return { seq: entry.seq, at: isoTime(entry.at), text };
+function learn(so: SoFar, entry: JournalEntry, id: NotificationId): void {
+  if (entry.type === "carrier") so.turn_id = entry.turn_id;
+  for (const { notification_id, notification, set, command } of entry.changes) {
+    if (notification_id !== id) continue;
+    const axes = set.effective ?? notification?.axes;
+    if (axes !== undefined) so.isNarrated = mustNarrate(axes);
+    if (command === "collect" && entry.type !== "carrier") so.turn_id = null;
+  }
+}
+
+/** Whether it is settled since the agent said so itself, and not because it was told. */
+function isAcknowledged({ command }: Change, entry: JournalEntry, { turn_id, isNarrated }: SoFar): boolean {
+  return command === "settle" && (isNarrated || (turn_id !== null && entry.type === "delivery"));
+}
+
+function tellEntry(entry: JournalEntry, id: NotificationId, so: SoFar): StoryLine[] {
+  const lines: StoryLine[] = [];
+  if (entry.type === "event") lines.push(line(entry, "event", eventText(entry.event), { event_id: entry.event.id }));
+  if (entry.type === "thread" && entry.state !== "open")
+    lines.push(line(entry, "thread", `Thread ${entry.thread_id} was closed.`));
+  if (entry.type === "observation")
+    lines.push(
+      line(entry, "observation", `The agent saw ${entry.subject} (generation ${entry.generation}) by itself.`),
+    );
+  if (entry.type === "carrier") lines.push(line(entry, "carrier", carrierText(entry), carrierFacts(entry)));
+  for (const change of entry.changes) {
+    if (change.notification_id !== id) continue;
+    const facts = changeFacts(change, entry);
+    if (isAcknowledged(change, entry, so)) facts.acknowledged = { turn_id: so.turn_id };
+    lines.push(line(entry, change.command, tellChange(change, entry, facts), facts));
+  }
+  return lines;
 }
 
 function eventText(event: Event): string {
@@ -124,12 +152,12 @@ function carrierText({ carrier_id, state, point, ended, note }: Extract<JournalE
   }
 }
 
-function tellChange(change: Change, entry: JournalEntry): string {
+function tellChange(change: Change, entry: JournalEntry, facts: Facts): string {
   const path = change.path.length === 0 ? "" : ` [${change.path.join(", ")}]`;
-  return `${sentence(change, entry)}${path}`;
+  return `${sentence(change, entry, facts)}${path}`;
 }
 
-function sentence(change: Change, entry: JournalEntry): string {
+function sentence(change: Change, entry: JournalEntry, { acknowledged }: Facts): string {
   const { set } = change;
   switch (change.command) {
     case "create":
@@ -149,10 +177,15 @@ function sentence(change: Change, entry: JournalEntry): string {
       if (change.path.length === 0) return `The user ${set.action} it.`;
       return `Acknowledged by the user (${set.action}).`;
     case "settle":
-      return "Settled by its holder: the agent was told.";
+      if (acknowledged === undefined) return "Settled by its holder: the agent was told.";
+      return acknowledged.turn_id === null
+        ? "Acknowledged by the agent that held it."
+        : `Acknowledged by the agent, with the tool acknowledge_notifications, in the turn ${acknowledged.turn_id}.`;
     case "release":
-      return `Released, attempt ${set.attempts}${entry.type === "delivery" && entry.operation === "watchdog" ? ", since its lease ran out" : ""}; waits until ${isoTime(set.not_before ?? 0)}.`;
+      return `Released, next try ${isoTime(set.not_before ?? 0)}: attempt ${set.attempts}${entry.type === "delivery" && entry.operation === "watchdog" ? ", since its lease ran out" : ""}.`;
     case "escalate": {
+      if (set.reason === "promoted")
+        return `Brought to the user by the agent itself, on the channel ${set.channel}, lease epoch ${set.lease_epoch}${noteOf(change)}.`;
       const reason = set.reason === "unacknowledged" ? "the agent did not acknowledge it" : why(set.reason);
       return `Taken to the user on the channel ${set.channel}, lease epoch ${set.lease_epoch}: ${reason}${noteOf(change)}.`;
     }
@@ -171,22 +204,31 @@ function sentence(change: Change, entry: JournalEntry): string {
 function created(change: Change): string {
   const { notification, set } = change;
   if (notification === undefined) return "Created.";
-  const { axes } = notification;
-  const declared = `${axes.address}/${axes.target}/${axes.handler}`;
-  const effective =
-    set.effective === undefined
-      ? ""
-      : `, effectively ${set.effective.address}/${set.effective.target}/${set.effective.handler}`;
+  const declared = routeOf(notification.axes);
+  const effective = set.effective === undefined ? declared : routeOf(set.effective);
+  const route = effective === declared ? declared : `${declared}, effectively ${effective}`;
   const links = [
     notification.redrive_of === null ? "" : ` It sends the dead letter ${notification.redrive_of} again.`,
     notification.linked_to === null ? "" : ` An agent holds ${notification.linked_to} with the same key.`,
     set.reason === undefined ? "" : ` Kept back: ${why(set.reason)}.`,
     set.open_until === undefined || set.open_until === null
       ? ""
-      : ` Open for further events until ${isoTime(set.open_until)} at the latest.`,
+      : ` Its batch closes at the latest ${isoTime(set.open_until)}, and takes further events before.`,
     notification.degraded === null ? "" : ` In general words: ${notification.degraded}.`,
   ].join("");
-  return `Subscriber ${notification.subscriber_id} made this notification: routed ${declared}${effective}, priority ${set.priority}, until ${isoTime(set.deadline ?? 0)}${noteOf(change)}.${links}`;
+  return `Subscriber ${notification.subscriber_id} made this notification, ${route}: deadline ${isoTime(set.deadline ?? 0)}, priority ${set.priority}${noteOf(change)}.${links}`;
+}
+
+const ROUTES: Record<Channel, string> = {
+  inbox: "for the user's inbox",
+  floor: "for the user in the conversation",
+  agent: "for the agent, which decides what to do",
+  context: "for the agent as context",
+};
+
+/** Where it goes; the three words of it are the notification's own. */
+function routeOf(axes: Axes): string {
+  return mustNarrate(axes) ? "for the agent, which is to tell the user" : ROUTES[channelOf(axes)];
 }
 
 function degradedOf(reason: string | null | undefined): string {
@@ -208,7 +250,7 @@ const WHY: Record<Reason, string> = {
   lease_expired: "the lease of the agent that held it ran out",
   attempts: "the agent failed too often",
   thread_closed: "its thread was closed",
-  promoted: "the agent's own act concerns the user",
+  promoted: "the agent has brought it up itself",
   unacknowledged: "it was not acknowledged in time",
   stopped: "the user stopped the agent that was to tell it",
   paused: "its thread is paused",

@@ -3,16 +3,16 @@
  * what is the agent's alone is not, until it escalates.
  */
 import { type Axes, channelOf, isSystemChannel } from "../domain/axes.js";
-import { assert } from "../domain/errors.js";
+import { assert, ConflictError } from "../domain/errors.js";
 import type { EventId, NotificationId, TokenId, UserId } from "../domain/ids.js";
 import type { Change, JournalEntry } from "../domain/journal.js";
 import { LIMITS } from "../domain/limits.js";
 import type { Kept, NotificationView } from "../domain/notification.js";
-import { HOST } from "../domain/principal.js";
+import { HOST, userPrincipal } from "../domain/principal.js";
 import { evolve } from "../domain/reducer.js";
 import { viewOf } from "../domain/view.js";
 import type { Store, Stored } from "../store/contract.js";
-import { watchPages } from "./watch.js";
+import { cursorTooOld, watchPages } from "./watch.js";
 
 /** A notification came to a system channel (`created`), or changed on one. It is shown as it was at `seq`. */
 export interface Push {
@@ -50,14 +50,36 @@ export async function* feed(
   }
 }
 
+const REPLAY_PAGE = 256;
+
+/**
+ * What one user was to be shown after `after`, as it would have been pushed then; refused with `cursor_too_old` where
+ * retention has removed any of it. `end`: that was all, when it was read; whoever asks on gets what has come since.
+ */
+export async function* replay(
+  store: Store,
+  user_id: UserId,
+  after: number,
+): AsyncGenerator<FeedBatch & { readonly end: boolean }, void, undefined> {
+  const states = new States(store);
+  for (let cursor = after; ; ) {
+    const page = await store.entries(userPrincipal(user_id), cursor, REPLAY_PAGE);
+    if (cursor + 1 < page.floor) throw cursorTooOld(cursor, page.floor);
+    const pushes: Push[] = [];
+    for (const entry of page.entries) if (entry.changes.length > 0) pushes.push(...(await pushesOf(states, entry)));
+    yield { seq: page.after, pushes, revoked: [], entries: page.entries, end: page.end };
+    cursor = page.after;
+  }
+}
+
 async function pushesOf(states: States, entry: JournalEntry): Promise<Push[]> {
   const { seq, user_id } = entry;
   const pushes: Push[] = [];
   for (const [id, changes] of byNotification(entry.changes)) {
     if (states.hides(id, changes)) continue;
     const shown = await states.after(entry, id, changes);
-    // Retention has removed it meanwhile: it was settled long ago.
-    if (shown === undefined || !isSystemChannel(shown.delivery.channel)) continue;
+    if (shown === undefined) throw new ConflictError("cursor_too_old", `retention has removed ${id} while it was read`);
+    if (!isSystemChannel(shown.delivery.channel)) continue;
     // An open batch is shown when it is closed, and what is kept back never.
     if (shown.delivery.state === "PENDING" || shown.delivery.state === "SUPPRESSED") continue;
     const arrived = changes.some(arrives);

@@ -30,8 +30,7 @@ export async function* watchPages(
       const seen = commits;
       const page = await store.entries(principal, cursor, PAGE);
       // What is kept below the floor is read from 0; any other cursor that the floor has passed has missed something.
-      if (cursor + 1 < page.floor && page.floor > floor)
-        throw new ConflictError("cursor_too_old", `entries after ${cursor} are pruned; the oldest is ${page.floor}`);
+      if (cursor + 1 < page.floor && page.floor > floor) throw cursorTooOld(cursor, page.floor);
       floor = page.floor;
       cursor = page.after;
       yield page;
@@ -45,4 +44,8 @@ export async function* watchPages(
     stopListening();
     signal.removeEventListener("abort", onAbort);
   }
+}
+
+export function cursorTooOld(cursor: number, floor: number): ConflictError {
+  return new ConflictError("cursor_too_old", `entries after ${cursor} are pruned; the oldest is ${floor}`);
 }

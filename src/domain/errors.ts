@@ -72,6 +72,7 @@ export class NotFoundError extends TidingsError {
 export class ConflictError extends TidingsError {
   readonly reason:
     | "idempotency_mismatch"
+    | "replayed"
     | "thread_closed"
     | "thread_held"
     | "thread_paused"

@@ -3,7 +3,7 @@ import { InvalidInputError } from "./errors.js";
 import { type EventId, LOCAL_USER, type ThreadId, threadId, type UserId, userId } from "./ids.js";
 import { canonicalJson, type JsonObject, jsonText, takeJson } from "./json.js";
 import { LIMITS } from "./limits.js";
-import { parseInput, timestampSchema, wordSchema } from "./parse.js";
+import { isMaybeWord, isPlainOf, isWord, parseInput, timestampSchema, wordSchema } from "./parse.js";
 import { SEVERITIES, type Severity } from "./severity.js";
 
 /** A fact reported by a producer, as it is kept in the journal. */
@@ -73,9 +73,37 @@ export const eventSchema = z.strictObject({
   timestamp: timestampSchema.optional(),
 });
 
+type ParsedEvent = z.output<typeof eventSchema>;
+
+/** Without `timestamp`, which is written anew. */
+const USUAL_KEYS: ReadonlySet<string> = new Set(Object.keys(eventSchema.shape).filter((key) => key !== "timestamp"));
+
+/** What the schema gives for an event of the usual form, without asking it; undefined for any other, and for what is wrong. */
+function usualEvent(input: unknown): ParsedEvent | undefined {
+  if (!isPlainOf(input, USUAL_KEYS)) return undefined;
+  const { type, source, severity, payload, user_id, thread_id, dedupe_key, subject, id } = input;
+  if (typeof type !== "string" || type.length > LIMITS.typeChars || !TYPE_PATTERN.test(type)) return undefined;
+  if (severity !== undefined && !SEVERITIES.includes(severity as Severity)) return undefined;
+  if (!isWord(source, LIMITS.sourceChars) || !isMaybeWord(user_id, LIMITS.idChars)) return undefined;
+  if (!isMaybeWord(thread_id, LIMITS.idChars) || !isMaybeWord(dedupe_key, LIMITS.dedupeKeyChars)) return undefined;
+  if (!isMaybeWord(subject, LIMITS.subjectChars) || !isMaybeWord(id, LIMITS.idChars)) return undefined;
+  return {
+    type,
+    source,
+    severity: severity as Severity | undefined,
+    payload,
+    user_id,
+    thread_id,
+    dedupe_key,
+    subject,
+    id,
+    timestamp: undefined,
+  };
+}
+
 /** Parses what came in at the border, or throws `InvalidInputError` with the field and the reason. */
 export function parseEvent(input: unknown): NewEvent {
-  const parsed = parseInput(eventSchema, input);
+  const parsed = usualEvent(input) ?? parseInput(eventSchema, input);
   const payload = takePayload(parsed.payload ?? {}, "payload");
   return {
     producer_id: parsed.id ?? null,
@@ -94,7 +122,10 @@ export function parseEvent(input: unknown): NewEvent {
 /** Checked, copied, and not too large. */
 export function takePayload(value: unknown, field: string): JsonObject {
   const payload = takeJson(value, field);
-  const bytes = Buffer.byteLength(jsonText(payload));
+  const text = jsonText(payload);
+  // A character is three bytes at most.
+  if (text.length * 3 <= LIMITS.payloadBytes) return payload;
+  const bytes = Buffer.byteLength(text);
   if (bytes > LIMITS.payloadBytes)
     throw new InvalidInputError(field, `is ${bytes} bytes as JSON; the limit is ${LIMITS.payloadBytes}`);
   return payload;

@@ -1,12 +1,15 @@
 import type { CarrierEnd, CarrierState } from "./carrier.js";
 import type { CarrierBlock, Embedded, Item } from "./conversation.js";
 import type { Event } from "./event.js";
+import type { HandleDetail, HandleState } from "./handle.js";
 import type { CarrierId, EventId, NotificationId, SubscriberId, ThreadId, TokenId, TurnId, UserId } from "./ids.js";
+import type { Approval, ToolLook } from "./mcp.js";
 import type { Delivery, Notification } from "./notification.js";
 import type { Point } from "./points.js";
 import type { Scope } from "./token.js";
 import type { Column, State } from "./transitions.js";
 import type { ChatSource, TurnState } from "./turn.js";
+import type { Spent } from "./usage.js";
 
 /** The fields of a delivery that a change sets; `state` is the last of the path, `updated_at` the entry's time. */
 export type Patch = Partial<Omit<Delivery, "id" | "user_id" | "state" | "updated_at">>;
@@ -70,17 +73,19 @@ function createdAs({ reason, open_until }: Patch): MatchOutcome {
 }
 
 /** Which operation wrote an entry. */
-export type Operation =
-  | "notify"
-  | "claim"
-  | "ack"
-  | "settle"
-  | "release"
-  | "escalate"
-  | "suppress"
-  | "watchdog"
-  | "flush"
-  | "redrive";
+export const OPERATIONS = [
+  "notify",
+  "claim",
+  "ack",
+  "settle",
+  "release",
+  "escalate",
+  "suppress",
+  "watchdog",
+  "flush",
+  "redrive",
+] as const;
+export type Operation = (typeof OPERATIONS)[number];
 
 /** One operation, one entry. All that an entry says is about one user. */
 export type EntryBody =
@@ -132,6 +137,28 @@ export type EntryBody =
       readonly items: readonly Item[];
       readonly embedded: readonly Embedded[];
       readonly block: CarrierBlock | null;
+      /** What its turn has used since it last said so; left out where that is nothing. */
+      readonly spent?: Spent;
+      /** With this entry the agent was told what is in it; left out of all others. */
+      readonly told?: true;
+      readonly changes: readonly Change[];
+    }
+  /** What a tool that a hosted agent has started is doing now, or has come to. */
+  | {
+      readonly type: "handle";
+      readonly handle: string;
+      readonly tool: string;
+      readonly state: HandleState;
+      readonly detail: HandleDetail;
+      readonly changes: readonly Change[];
+    }
+  /** How a tool of an MCP server looks, and what it was approved by; null: by nothing, it is held. */
+  | {
+      readonly type: "mcp_tool";
+      readonly server: string;
+      readonly tool: string;
+      readonly by: Approval | null;
+      readonly look: ToolLook;
       readonly changes: readonly Change[];
     }
   /** A turn of a hosted agent: what was said and done, and the state that it is in then. */
@@ -148,6 +175,8 @@ export type EntryBody =
       /** Of one that was interrupted: the turn that goes on. */
       readonly continued_by: TurnId | null;
       readonly items: readonly Item[];
+      /** What it has used since it last said so; left out where that is nothing. */
+      readonly spent?: Spent;
       readonly changes: readonly Change[];
     };
 

@@ -57,13 +57,28 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
   return prototype === Object.prototype || prototype === null;
 }
 
+/** From here on the engine's own sort is the faster one. */
+const FEW = 16;
+
+/** In place, by code units. */
+function sorted(keys: string[]): string[] {
+  if (keys.length > FEW) return keys.sort();
+  for (let index = 1; index < keys.length; index += 1) {
+    const key = keys[index] as string;
+    let place = index;
+    for (; place > 0 && (keys[place - 1] as string) > key; place -= 1) keys[place] = keys[place - 1] as string;
+    keys[place] = key;
+  }
+  return keys;
+}
+
 /** The same value always gives the same text, whatever the order of its keys. */
 export function canonicalJson(value: Json): string {
   if (typeof value === "string") return textJson(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const object = value as JsonObject;
-  const keys = Object.keys(object).sort();
+  const keys = sorted(Object.keys(object));
   let text = "";
   for (const key of keys) text += `${text === "" ? "{" : ","}${textJson(key)}:${canonicalJson(object[key] as Json)}`;
   return text === "" ? "{}" : `${text}}`;
@@ -73,7 +88,7 @@ export function canonicalJson(value: Json): string {
 const PLAIN = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 
 /** The JSON of a text, without asking for it where it is the text in quotes. */
-function textJson(text: string): string {
+export function textJson(text: string): string {
   return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 

@@ -24,10 +24,14 @@ export const LIMITS = {
   /** How long a collect waits for something to tell. */
   waitMsMax: 60_000,
   emitManyEvents: 100_000,
+  /** A user's messages that wait in one conversation: for a turn, or for the running one to take them up. */
+  messagesWaiting: 100,
   /** That one user has switched off. */
   disabledSubscribers: 1_000,
   /** `event_ids` of a notification lists the first and the latest up to this many; `explain` tells all. */
   eventIdsListed: 100,
+  /** The newest matches of a subscriber that are kept for a user. */
+  matchesKept: 10,
   /** Rows that one list call visits at most; a filter that matches little answers a short page and a cursor. */
   listVisits: 20_000,
 } as const;

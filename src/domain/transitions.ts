@@ -9,10 +9,8 @@ import type { MissCode } from "./errors.js";
 export const STATES = ["PENDING", "DISPATCHED", "LOCKED", "DELIVERED", "ESCALATED", "FAILED", "SUPPRESSED"] as const;
 export type State = (typeof STATES)[number];
 
-const TERMINAL: ReadonlySet<State> = new Set<State>(["DELIVERED", "FAILED", "SUPPRESSED"]);
-
 export function isTerminal(state: State): boolean {
-  return TERMINAL.has(state);
+  return state === "DELIVERED" || state === "FAILED" || state === "SUPPRESSED";
 }
 
 export const COLUMNS = [

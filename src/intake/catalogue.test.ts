@@ -219,6 +219,7 @@ describe("the list", () => {
       version: "1.0.0",
       state: "active",
       core: true,
+      core_reason: expect.stringContaining("must not be missed"),
       enabled: true,
       types: ["tool.call.failure", "tool.call.timeout"],
       sources: null,
@@ -234,6 +235,7 @@ describe("the list", () => {
       built_in: true,
       file: expect.stringMatching(/subscribers\/tool_failure\.toml$/),
       reason: null,
+      last_matches: [],
     });
     const own = { file: null, built_in: false, sources: ["ci"], batch_window_ms: 0, state: "active" };
     expect(stateIn(catalogue, "mine")).toMatchObject(own);

@@ -9,6 +9,7 @@ import { InvalidInputError } from "../domain/errors.js";
 import type { Event, NewEvent } from "../domain/event.js";
 import { DIRECT_SUBSCRIBER, OVERFLOW_SUBSCRIBER, type SubscriberId } from "../domain/ids.js";
 import type { Priority } from "../domain/priority.js";
+import { Listeners } from "../platform/listeners.js";
 import type { Editor, Row, Words } from "../store/contract.js";
 import { MatchIndex } from "./match_index.js";
 import { overflowWords } from "./overflow.js";
@@ -28,6 +29,8 @@ export interface CatalogueOptions {
   readonly config_file: string | null;
   /** Whether changes of files take effect by themselves. */
   readonly watch: boolean;
+  /** Somebody who was told of a change has thrown this. */
+  readonly broke?: (error: unknown) => void;
 }
 
 /** What is wrong with a file, and what is in effect in spite of it. */
@@ -46,12 +49,18 @@ export class Catalogue implements Editor {
   readonly #files: SubscriberSet;
   readonly #config: ConfigFile;
   readonly #own: ReadonlyMap<SubscriberId, Subscriber>;
-  readonly #listeners = new Set<(change: CatalogueChange) => void>();
+  readonly #listeners: Listeners<CatalogueChange>;
   #byId: ReadonlyMap<SubscriberId, Subscriber> = new Map();
   #index = new MatchIndex([]);
   #switchesOff = false;
 
-  private constructor(files: SubscriberSet, config: ConfigFile, own: ReadonlyMap<SubscriberId, Subscriber>) {
+  private constructor(
+    files: SubscriberSet,
+    config: ConfigFile,
+    own: ReadonlyMap<SubscriberId, Subscriber>,
+    broke: (error: unknown) => void,
+  ) {
+    this.#listeners = new Listeners(broke);
     this.#files = files;
     this.#config = config;
     this.#own = own;
@@ -66,11 +75,17 @@ export class Catalogue implements Editor {
     });
   }
 
-  static async open({ subscribers, folder, config_file, watch }: CatalogueOptions): Promise<Catalogue> {
+  static async open({
+    subscribers,
+    folder,
+    config_file,
+    watch,
+    broke = () => {},
+  }: CatalogueOptions): Promise<Catalogue> {
     const own = ownSubscribers(subscribers);
     const files = await SubscriberSet.open({ folder: folder ?? undefined, watch });
-    const config = await ConfigFile.open({ path: config_file, watch });
-    return new Catalogue(files, config, own);
+    const config = await ConfigFile.open({ path: config_file, watch, broke });
+    return new Catalogue(files, config, own, broke);
   }
 
   /** Every subscriber that is in effect, enabled or not. */
@@ -143,7 +158,7 @@ export class Catalogue implements Editor {
   }
 
   #tell(change: CatalogueChange): void {
-    for (const listener of this.#listeners) listener(change);
+    this.#listeners.tell(change);
   }
 
   #configProblems(): Problem[] {

@@ -2,6 +2,7 @@ import { AccessError } from "../domain/errors.js";
 import type { NewEvent } from "../domain/event.js";
 import { DIRECT_SUBSCRIBER } from "../domain/ids.js";
 import type { ParsedNotify } from "../domain/notification.js";
+import { payloadProblem } from "../domain/payloads.js";
 import { severityAtLeast } from "../domain/severity.js";
 import type { Grants } from "../domain/token.js";
 import type { Acceptance, Draft } from "../store/contract.js";
@@ -20,7 +21,8 @@ export class Intake {
 
   forEvent(event: NewEvent, grants: Grants): Acceptance {
     const matching = this.#catalogue.matching(event);
-    return { event, drafts: matching.map((subscriber) => granted(draftOf(event, subscriber), grants)) };
+    const note = matching.length === 0 ? null : payloadNote(event);
+    return { event, drafts: matching.map((subscriber) => granted(draftOf(event, subscriber, note), grants)) };
   }
 
   /** A caller with its own text: an event of its kind, and one notification of it. */
@@ -60,7 +62,18 @@ export class Intake {
   }
 }
 
-function draftOf(event: NewEvent, subscriber: Subscriber): Draft {
+function payloadNote({ type, payload }: NewEvent): string | null {
+  const problem = payloadProblem(type, payload);
+  return problem === null ? null : `its payload is not as ${type} has it: ${problem}`;
+}
+
+/** What a subscriber makes of an event that it takes, whoever sends it. */
+export function draftFor(event: NewEvent, subscriber: Subscriber): Draft {
+  return draftOf(event, subscriber, payloadNote(event));
+}
+
+/** `note`: what is wrong with the event, which is told all the same. */
+function draftOf(event: NewEvent, subscriber: Subscriber, note: string | null): Draft {
   const { batch, dedupe } = subscriber;
   return {
     subscriber_id: subscriber.id,
@@ -76,13 +89,13 @@ function draftOf(event: NewEvent, subscriber: Subscriber): Draft {
     dedupe_key: keyOf(event, subscriber),
     dedupe_window_ms: dedupe.window_ms,
     batch: batch.window_ms > 0 && batch.max_size > 1 ? batch : null,
-    note: null,
+    note,
     wake_ms: subscriber.wake === "idle" || subscriber.axes.handler === "agent" ? subscriber.max_wait_ms : null,
   };
 }
 
 /** The event's own, else by the subscriber's expression, else derived; nothing needs one where nothing merges. */
-function keyOf(event: NewEvent, { dedupe }: Subscriber): string | null {
+export function keyOf(event: Omit<NewEvent, "timestamp">, { dedupe }: Subscriber): string | null {
   if (event.dedupe_key !== null || dedupe.window_ms === 0) return event.dedupe_key;
   return dedupe.key === null ? derivedKey(event) : dedupe.key.keyOf(event);
 }
@@ -94,6 +107,8 @@ function granted(draft: Draft, { critical }: Grants): Draft {
     ...draft,
     priority: "high",
     inject_at: draft.inject_at === "immediate" ? "next" : draft.inject_at,
-    note: "the priority critical was lowered to high: its sender lacks the scope critical",
+    note: [draft.note, "the priority critical was lowered to high: its sender lacks the scope critical"]
+      .filter((one) => one !== null)
+      .join("; "),
   };
 }

@@ -3,7 +3,8 @@ import { basename } from "node:path";
 import { z } from "zod";
 import type { Address, Handler, Target } from "../domain/axes.js";
 import { InvalidInputError } from "../domain/errors.js";
-import { type SubscriberId, subscriberId, type UserId } from "../domain/ids.js";
+import { type EventId, type NotificationId, type SubscriberId, subscriberId, type UserId } from "../domain/ids.js";
+import type { MatchOutcome } from "../domain/journal.js";
 import { LIMITS } from "../domain/limits.js";
 import { didYouMean } from "../domain/nearest.js";
 import { wordSchema } from "../domain/parse.js";
@@ -22,6 +23,7 @@ import { withoutEffect } from "./switches.js";
  * - `broken`: its file is; `reason` says what is wrong, and what is in effect instead
  */
 export type SubscriberState = "active" | "disabled" | "loaded" | "broken";
+export type InEffect = Exclude<SubscriberState, "broken">;
 
 /** What the file of a broken one would say is null, unless an earlier version of it or a built-in one is in effect. */
 export interface SubscriberView {
@@ -31,6 +33,8 @@ export interface SubscriberView {
   version: string | null;
   state: SubscriberState;
   core: boolean | null;
+  /** Why nobody can switch it off; null if one can. */
+  core_reason: string | null;
   enabled: boolean | null;
   types: string[] | null;
   /** Null: from any. */
@@ -48,11 +52,25 @@ export interface SubscriberView {
   /** Null: the program gave it. */
   file: string | null;
   reason: string | null;
+  /** The newest events that it took for this user, newest first; as many as were asked for. */
+  last_matches: MatchView[];
+}
+
+/** An event that a subscriber took, and what became of it. */
+export interface MatchView {
+  at: string;
+  event_id: EventId;
+  event_type: string;
+  outcome: MatchOutcome;
+  notification_id: NotificationId;
 }
 
 /** What is wrong with a file. */
 export interface ProblemView {
+  /** Where to look: the subscriber's file, or its template if that is what is wrong. */
   file: string;
+  /** The file that did not load for it. */
+  subscriber_file: string;
   line: number | null;
   column: number | null;
   key: string | null;
@@ -73,7 +91,11 @@ export interface SubscriberList {
 }
 
 /** Every subscriber that is in effect, then the files of which nothing is. */
-export function subscriberList(catalogue: Catalogue, { disabled_subscribers }: UserSettings): SubscriberList {
+export function subscriberList(
+  catalogue: Catalogue,
+  { disabled_subscribers }: UserSettings,
+  matches: ReadonlyMap<SubscriberId, readonly MatchView[]> = new Map(),
+): SubscriberList {
   const { problems } = catalogue;
   const reasons = new Map<SubscriberId, string[]>();
   const broken = new Map<string, Problem[]>();
@@ -86,7 +108,9 @@ export function subscriberList(catalogue: Catalogue, { disabled_subscribers }: U
   }
   return {
     subscribers: [
-      ...catalogue.subscribers.map((one) => viewOf(one, disabled_subscribers, reasons.get(one.id))),
+      ...catalogue.subscribers.map((one) =>
+        viewOf(one, disabled_subscribers, reasons.get(one.id), matches.get(one.id)),
+      ),
       ...[...broken.values()].map(brokenView),
     ],
     problems: problems.map(problemView),
@@ -111,6 +135,7 @@ function viewOf(
   subscriber: Subscriber,
   disabled: readonly SubscriberId[],
   reasons: readonly string[] | undefined,
+  matches: readonly MatchView[] = [],
 ): SubscriberView {
   const { id, name, description, version, core, enabled, types, sources, batch, dedupe, axes } = subscriber;
   const { severity_filter, priority, inject_at, built_in, file } = subscriber;
@@ -121,6 +146,7 @@ function viewOf(
     version,
     state: reasons === undefined ? stateOf(subscriber, disabled) : "broken",
     core,
+    core_reason: core ? CORE_REASON : null,
     enabled,
     types: [...types],
     sources: sources === null ? null : [...sources],
@@ -134,10 +160,13 @@ function viewOf(
     built_in,
     file,
     reason: reasons === undefined ? null : reasons.join("; "),
+    last_matches: [...matches],
   };
 }
 
-function stateOf({ id, core, enabled }: Subscriber, disabled: readonly SubscriberId[]): SubscriberState {
+const CORE_REASON = "it is core: what it tells must not be missed, so no user and no switch turns it off";
+
+export function stateOf({ id, core, enabled }: Subscriber, disabled: readonly SubscriberId[]): InEffect {
   if (!enabled) return "loaded";
   return disabled.includes(id) && !core ? "disabled" : "active";
 }
@@ -151,6 +180,7 @@ function brokenView(problems: readonly Problem[]): SubscriberView {
     version: null,
     state: "broken",
     core: null,
+    core_reason: null,
     enabled: null,
     types: null,
     sources: null,
@@ -166,12 +196,13 @@ function brokenView(problems: readonly Problem[]): SubscriberView {
     built_in: false,
     file,
     reason: problems.map(problemLine).join("; "),
+    last_matches: [],
   };
 }
 
 function problemView(problem: Problem): ProblemView {
-  const { file, line, column, key, reason, subscriber_id, instead } = problem;
-  return { file, line, column, key, reason, subscriber_id, instead, text: problemLine(problem) };
+  const { file, subscriber_file, line, column, key, reason, subscriber_id, instead } = problem;
+  return { file, subscriber_file, line, column, key, reason, subscriber_id, instead, text: problemLine(problem) };
 }
 
 export interface SettingsView {

@@ -61,7 +61,12 @@ describe("which subscribers take an event", () => {
             one.types.some((pattern) => matchesType(pattern, asked)) &&
             (one.sources === null || one.sources.includes(from)),
         );
-        expect(ids(all, asked, from).sort()).toEqual(wanted.map(({ id }) => id).sort());
+        const index = new MatchIndex(all);
+        // The second time it is known.
+        for (let time = 0; time < 2; time += 1) {
+          const found = index.matching({ type: asked, source: from }).map(({ id }) => id);
+          expect(found.sort()).toEqual(wanted.map(({ id }) => id).sort());
+        }
       }),
     );
   });

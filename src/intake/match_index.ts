@@ -7,9 +7,14 @@ interface Takers {
   readonly bySource: Map<string, Subscriber[]>;
 }
 
+const KNOWN_MAX = 1_024;
+
 /** Which subscribers take an event, at a cost that does not depend on how many do not. */
 export class MatchIndex {
   readonly #byPattern = new Map<string, Takers>();
+  /** What was found before: type to source to those that take it. Producers send the same few types. */
+  readonly #known = new Map<string, Map<string, readonly Subscriber[]>>();
+  #kept = 0;
 
   constructor(subscribers: Iterable<Subscriber>) {
     for (const subscriber of subscribers) {
@@ -32,8 +37,30 @@ export class MatchIndex {
     }
   }
 
+  matching({ type, source }: Pick<NewEvent, "type" | "source">): readonly Subscriber[] {
+    const known = this.#known.get(type)?.get(source);
+    if (known !== undefined) return known;
+    const found = this.#find(type, source);
+    this.#keep(type, source, found);
+    return found;
+  }
+
+  #keep(type: string, source: string, found: readonly Subscriber[]): void {
+    if (this.#kept >= KNOWN_MAX) {
+      this.#known.clear();
+      this.#kept = 0;
+    }
+    let bySource = this.#known.get(type);
+    if (bySource === undefined) {
+      bySource = new Map();
+      this.#known.set(type, bySource);
+    }
+    bySource.set(source, found);
+    this.#kept += 1;
+  }
+
   /** By the type and each of its prefixes; each subscriber once. */
-  matching({ type, source }: Pick<NewEvent, "type" | "source">): Subscriber[] {
+  #find(type: string, source: string): Subscriber[] {
     const found = new Set<Subscriber>();
     this.#collect(type, source, found);
     for (let dot = type.lastIndexOf("."); dot > 0; dot = type.lastIndexOf(".", dot - 1))

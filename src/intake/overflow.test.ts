@@ -16,7 +16,7 @@ it("the summary says how many were folded and of what, in TOON, whatever a sourc
       dedupe_key: `k${index}`,
     });
   await tidings.deliveries.claim({ thread_id, limit: 1 });
-  for (let index = 0; index < 400; index += 1)
+  for (let index = 0; index < 1_000; index += 1)
     await tidings.emit({
       type: "workspace.file.modified",
       source: "watcher",

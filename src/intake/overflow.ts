@@ -15,13 +15,16 @@ export function overflowWords(rows: readonly Row[], now: number): Words {
   const events = rows.map(eventOf);
   const subscriber = { id: "overflow", name: "Overflow", description: "Stands for what was too much" };
   try {
-    const content = TEMPLATE.render({
-      event: events.at(-1) ?? null,
-      events,
-      count: rows.length,
-      subscriber,
-      now: isoTime(now),
-    });
+    const content = TEMPLATE.render(
+      {
+        event: events.at(-1) ?? null,
+        events,
+        count: rows.length,
+        subscriber,
+        now: isoTime(now),
+      },
+      true,
+    );
     return { content, degraded: null };
   } catch (error) {
     return generally(rows, error instanceof Error ? error.message : String(error));

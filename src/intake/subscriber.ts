@@ -16,7 +16,7 @@ import {
   SUBSCRIBER_LIMITS,
   typePatternSchema,
 } from "./subscribers/schema.js";
-import { generally, lineWords, wordsOf } from "./words.js";
+import { generally, lineWords, type TriedWords, tryWordsOf, wordsOf } from "./words.js";
 
 /** Which events, how batched and merged, how worded, how urgent, where routed; whether a file says it or a program. */
 export interface Subscriber extends Omit<LoadedSubscriber, "file" | "digest" | "template" | "batch_template"> {
@@ -24,10 +24,16 @@ export interface Subscriber extends Omit<LoadedSubscriber, "file" | "digest" | "
   readonly file: string | null;
   /** What a notification says of these rows; there is at least one. Never throws. */
   words(rows: readonly Row[], now: number): Words;
+  /** The same, and where its template failed. */
+  tryWords(rows: readonly Row[], now: number): TriedWords;
 }
 
 export function subscriberOf(loaded: LoadedSubscriber): Subscriber {
-  return { ...loaded, words: (rows, now) => wordsOf(loaded, rows, now) };
+  return {
+    ...loaded,
+    words: (rows, now) => wordsOf(loaded, rows, now),
+    tryWords: (rows, now) => tryWordsOf(loaded, rows, now),
+  };
 }
 
 /** What a program gives to `Tidings.open({ subscribers })`. */
@@ -101,6 +107,8 @@ export function parseSubscriber(input: SubscriberInput): Subscriber {
   const reserved = RESERVED_IDS.get(parsed.id);
   if (reserved !== undefined) throw new InvalidInputError("id", reserved);
   const { content } = parsed;
+  const words = (rows: readonly Row[]) =>
+    content === undefined ? generally(rows, null) : lineWords(parsed.id, content, rows);
   return {
     id: subscriberId(parsed.id),
     name: parsed.name ?? parsed.id,
@@ -122,6 +130,7 @@ export function parseSubscriber(input: SubscriberInput): Subscriber {
     max_wait_ms: SUBSCRIBER_DEFAULTS.maxWaitMs,
     built_in: false,
     file: null,
-    words: (rows) => (content === undefined ? generally(rows, null) : lineWords(parsed.id, content, rows)),
+    words,
+    tryWords: (rows) => ({ ...words(rows), error: null }),
   };
 }

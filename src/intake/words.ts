@@ -7,25 +7,53 @@ import { LIMITS } from "../domain/limits.js";
 import { isoTime } from "../domain/time.js";
 import type { Row, Words } from "../store/contract.js";
 import type { LoadedSubscriber } from "./subscribers/load.js";
+import { TemplateError } from "./template/error.js";
+
+/** Where a template failed. */
+export interface TemplateFailure {
+  readonly template: string;
+  /** Null if no single line is at fault. */
+  readonly line: number | null;
+  readonly reason: string;
+}
+
+/** Words, and what is wrong with the template if they are not its own. */
+export interface TriedWords extends Words {
+  readonly error: TemplateFailure | null;
+}
 
 /** Of a subscriber's file. A template that fails is no reason to lose an event. */
 export function wordsOf(subscriber: LoadedSubscriber, rows: readonly Row[], now: number): Words {
+  const { content, degraded } = tryWordsOf(subscriber, rows, now);
+  return { content, degraded };
+}
+
+export function tryWordsOf(subscriber: LoadedSubscriber, rows: readonly Row[], now: number): TriedWords {
   const template = rows.length > 1 ? subscriber.batch_template : subscriber.template;
   const events = rows.map(eventOf);
   const { id, name, description } = subscriber;
   try {
-    const content = template.render({
-      event: events[0] ?? null,
-      events,
-      count: rows.reduce((sum, { count }) => sum + count, 0),
-      subscriber: { id, name, description },
-      now: isoTime(now),
-    });
-    if (content.trim() !== "") return { content, degraded: null };
-    return generally(rows, `the template of ${id} gave no words`);
+    const content = template.render(
+      {
+        event: events[0] ?? null,
+        events,
+        count: rows.reduce((sum, { count }) => sum + count, 0),
+        subscriber: { id, name, description },
+        now: isoTime(now),
+      },
+      true,
+    );
+    if (content.trim() !== "") return { content, degraded: null, error: null };
+    return { ...generally(rows, `the template of ${id} gave no words`), error: null };
   } catch (error) {
-    return generally(rows, `the template of ${id} failed: ${error instanceof Error ? error.message : String(error)}`);
+    const message = error instanceof Error ? error.message : String(error);
+    const failure = error instanceof TemplateError ? failureOf(error) : null;
+    return { ...generally(rows, `the template of ${id} failed: ${message}`), error: failure };
   }
+}
+
+function failureOf({ template, line, reason }: TemplateError): TemplateFailure {
+  return { template, line, reason };
 }
 
 /** A row as a template sees it. Field by field, since a spread takes ten times as long. */

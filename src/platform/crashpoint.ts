@@ -26,7 +26,11 @@ export const TURN_POINTS = [
   "turn.acknowledged",
   "turn.ending",
 ] as const;
-export type CrashPoint = (typeof STORE_POINTS)[number] | (typeof TURN_POINTS)[number];
+/** What a call in the background has come to is on disk, and nobody was told. */
+type HandlePoint = "handle.recorded";
+/** That a file has changed was told, and is not recorded. */
+type FilePoint = "file.told";
+export type CrashPoint = (typeof STORE_POINTS)[number] | (typeof TURN_POINTS)[number] | HandlePoint | FilePoint;
 
 const [armed, passage] = (process.env["TIDINGS_CRASH_AT"] ?? "").split(":");
 let left = Number(passage ?? 1);

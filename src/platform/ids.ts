@@ -49,3 +49,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 export function numberInId(id: string): number | undefined {
   return UUID.test(id) ? Number.parseInt(id.slice(-NUMBER_HEX), 16) : undefined;
 }
+
+/** When an id of `IdSource` was made, in milliseconds since 1970; undefined for anything else. */
+export function timeInId(id: string): number | undefined {
+  return UUID.test(id) ? Number.parseInt(`${id.slice(0, 8)}${id.slice(9, 13)}`, 16) : undefined;
+}

@@ -13,6 +13,6 @@ export function newNonce(): string {
   return randomBytes(NONCE_BYTES).toString("base64url");
 }
 
-export function sha256(text: string): string {
+export function sha256(text: string | Uint8Array): string {
   return hash("sha256", text, "base64url");
 }

@@ -45,6 +45,7 @@ export function defer(task: () => void): void {
 /** Runs `task` once after `delayMs`, unless the function that is returned is called before. `owed`: the process waits for it. */
 export function later(delayMs: number, task: () => void, owed = false): () => void {
   const timer = setTimeout(task, delayMs);
-  if (!owed) timer.unref();
+  // Browsers have numbers, which keep nothing alive.
+  if (!owed) (timer as Partial<NodeJS.Timeout>).unref?.();
   return () => clearTimeout(timer);
 }

@@ -192,7 +192,7 @@ describe.each(PROVIDERS)("$provider", (kind) => {
     { name: "403", answer: failing(403, "not yours"), kind: "auth", retry_after_ms: undefined },
     { name: "404", answer: failing(404, "no such model"), kind: "bad_request", retry_after_ms: undefined },
     { name: "400", answer: failing(400, "too long"), kind: "bad_request", retry_after_ms: undefined },
-  ])("$name is $kind, asked once", async ({ answer, kind: wanted, retry_after_ms }) => {
+  ])("$name is $kind, asked once", async ({ name, answer, kind: wanted, retry_after_ms }) => {
     const server = await modelServer();
     server.answers.push(answer);
     const { events, error } = await outcome(stream(await opened(kind, server.url), withBlock(kind.form)));
@@ -200,6 +200,7 @@ describe.each(PROVIDERS)("$provider", (kind) => {
     expect(error).toBeInstanceOf(ModelError);
     expect(error).toMatchObject({ kind: wanted });
     expect((error as ModelError).retry_after_ms).toBe(retry_after_ms);
+    expect((error as ModelError).rate_limited).toBe(["429", "529"].includes(name));
     expect((error as ModelError).message).toContain(kind.model);
     expect(server.recorder.requests).toHaveLength(1);
   });
@@ -380,6 +381,7 @@ test.each([
   const { events, error } = await outcome(stream(await opened(kind, await saying(said))));
   expect(events).toEqual([]);
   expect(error).toMatchObject({ name: "ModelError", kind: wanted });
+  expect((error as ModelError).rate_limited).toBe(/overloaded|rate_limit/.test(JSON.stringify(said)));
 });
 
 test("servers that give their calls no ids, or count them wrongly", async () => {

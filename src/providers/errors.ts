@@ -34,6 +34,7 @@ function fromApi(error: ApiError, who: string): ModelError {
   const reason = error.status === undefined ? `cannot be reached, or broke off: ${error.message}` : error.message;
   return new ModelError(kind, `${who}: ${reason}`, {
     cause: error,
+    rate_limited: kind === "transient" && isRateLimit(error.status, typeOf(error.error)),
     ...(retry_after_ms === undefined ? {} : { retry_after_ms }),
   });
 }
@@ -45,6 +46,16 @@ function kindOf(status: number | undefined, said: string, body: unknown): ModelE
   if (status === 401 || status === 403) return "auth";
   if (status === 408 || status === 409 || status === 425 || status === 429 || status >= 500) return "transient";
   return "bad_request";
+}
+
+/** Too many calls, or a provider that has too many of everybody's. */
+function isRateLimit(status: number | undefined, type: string | undefined): boolean {
+  return status === 429 || status === 529 || isRateLimitType(type);
+}
+
+/** Of an error that came inside the stream. */
+export function isRateLimitType(type: string | undefined): boolean {
+  return type === "rate_limit_error" || type === "rate_limit_exceeded" || type === "overloaded_error";
 }
 
 /** Of an error that came inside the stream, where there is no status. A connection error has no type. */

@@ -76,7 +76,24 @@ export interface ModelRequest {
   /** Of the answer. */
   readonly max_tokens?: number;
   readonly signal: AbortSignal;
+  /** Is told what the provider says beside its answer, where the model knows of it; a model need not call it. */
+  readonly report?: (report: ModelReport) => void;
 }
+
+/** One of the limits that a provider sets to calls, as the headers of its response say. */
+export interface RateLimit {
+  /** `requests`, `tokens`, `input tokens`, `output tokens`. */
+  readonly what: string;
+  readonly limit: number;
+  readonly remaining: number;
+  /** When it begins again; null if the provider does not say. */
+  readonly reset_at: number | null;
+}
+
+export type ModelReport =
+  /** What the answer has used so far: it counts if the answer is cut off before its end. */
+  | { readonly type: "usage"; readonly usage: Usage }
+  | { readonly type: "limits"; readonly limits: readonly RateLimit[] };
 
 export interface Usage {
   readonly input: number;
@@ -132,10 +149,17 @@ export class ModelError extends Error {
   readonly kind: ModelErrorKind;
   /** How long the provider asks to be left alone. */
   readonly retry_after_ms?: number;
+  /** The provider has had too many calls, or is overloaded. */
+  readonly rate_limited: boolean;
 
-  constructor(kind: ModelErrorKind, message: string, options: { retry_after_ms?: number; cause?: unknown } = {}) {
+  constructor(
+    kind: ModelErrorKind,
+    message: string,
+    options: { retry_after_ms?: number; rate_limited?: boolean; cause?: unknown } = {},
+  ) {
     super(message, options.cause === undefined ? {} : { cause: options.cause });
     this.kind = kind;
+    this.rate_limited = options.rate_limited ?? false;
     if (options.retry_after_ms !== undefined) this.retry_after_ms = options.retry_after_ms;
   }
 }

@@ -1,6 +1,6 @@
 /** Opening a model: names, keys, addresses, and packages that are not there. */
 import { execFile } from "node:child_process";
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
@@ -109,8 +109,11 @@ test.each([
 });
 
 test("a provider whose package is not installed says which, and how", async () => {
-  // The same code, as it is shipped, in a folder from which no package can be found.
+  // The same code, as it is shipped, in a folder from which only its own dependency can be found.
   const folder = await temporaryFolder();
+  const [own, found] = ["node_modules/@toon-format", join(folder, "node_modules/@toon-format")];
+  await mkdir(dirname(found));
+  await symlink(resolve(import.meta.dirname, "../..", own), found);
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
   const source = resolve(import.meta.dirname, "..");
   for (const layer of ["providers", "platform", "domain"]) {

@@ -3,6 +3,13 @@ import { type Api, capabilitiesOf } from "./capabilities.js";
 import type { Downgrades } from "./downgrades.js";
 import { type ApiErrorClass, modelError } from "./errors.js";
 import { type BlockForm, type Model, ModelError, type ModelEvent, type ModelRequest } from "./model.js";
+import { rateLimitsOf } from "./rate_limits.js";
+
+/** The answer has begun: what comes of it, and the headers before it. */
+export interface Sent<Chunk> {
+  readonly data: AsyncIterable<Chunk>;
+  readonly response: Pick<Response, "headers">;
+}
 
 /** One way of talking to a server. */
 export interface Protocol<Body, Chunk> {
@@ -14,7 +21,7 @@ export interface Protocol<Body, Chunk> {
   render(request: ModelRequest, form: BlockForm): Body;
   /** An `AssertionError` if the body breaks a rule of the API. */
   validate(body: Body): void;
-  send(body: Body, signal: AbortSignal): Promise<AsyncIterable<Chunk>>;
+  send(body: Body, signal: AbortSignal): Promise<Sent<Chunk>>;
   /** The events of the answer, `started` first; transient if it ends before its end. */
   read(chunks: AsyncIterable<Chunk>, request: ModelRequest): AsyncIterable<ModelEvent>;
 }
@@ -57,8 +64,10 @@ export class RemoteModel<Body, Chunk> implements Model {
     if (signal.aborted) throw new ModelError("aborted", `the request to ${this.#who()} was aborted`);
     const body = this.#protocol.render(request, form);
     this.#protocol.validate(body);
-    const chunks = await this.#protocol.send(body, signal);
-    for await (const event of this.#protocol.read(chunks, request)) {
+    const { data, response } = await this.#protocol.send(body, signal);
+    const limits = rateLimitsOf(response.headers);
+    if (limits.length > 0) request.report?.({ type: "limits", limits });
+    for await (const event of this.#protocol.read(data, request)) {
       if (event.type === "started") yield* this.#accepted(request, form);
       // The SDKs end a stream quietly when it is aborted; an answer is whole only with its end.
       if (signal.aborted) throw new ModelError("aborted", `the answer of ${this.#who()} was aborted`);

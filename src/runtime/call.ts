@@ -3,6 +3,7 @@ import type { BlockForm, OriginalAnswer } from "../domain/conversation.js";
 import type { JsonObject } from "../domain/json.js";
 import { pause } from "../platform/timers.js";
 import { type Model, ModelError, type ModelRequest, type Usage } from "../providers/model.js";
+import { usageFrom } from "../providers/usage.js";
 
 /** How long a stream may take to end after our abort, or after its own last word; then it is left alone. */
 const LEAVE_MS = 1_000;
@@ -100,7 +101,13 @@ async function listened(
         break;
       }
       case "end": {
-        const answer: Answer = { how: "whole", text, calls, original: event.original ?? null, usage: event.usage };
+        const answer: Answer = {
+          how: "whole",
+          text,
+          calls,
+          original: event.original ?? null,
+          usage: usageFrom(event.usage?.input, event.usage?.output),
+        };
         return await left(events, answer);
       }
     }

@@ -10,7 +10,7 @@ import { parseInput, textSchema, wordSchema } from "../domain/parse.js";
 import type { Principal } from "../domain/principal.js";
 import { isoTime } from "../domain/time.js";
 import { isTurnOver, type Turn, type TurnState } from "../domain/turn.js";
-import type { Store } from "../store/contract.js";
+import type { Shown, Store, ThreadSummary } from "../store/contract.js";
 import type { HostedAgent } from "./agent.js";
 import { conversationStream } from "./stream.js";
 import { ItemReader, type ThreadItem } from "./thread_items.js";
@@ -20,6 +20,20 @@ export interface ThreadView {
   user_id: UserId;
   state: "open" | "paused" | "closed";
   created_at: string;
+}
+
+/** A conversation in a list. */
+export interface ThreadSummaryView extends ThreadView {
+  /** When something was last done in it. */
+  active_at: string;
+  /** The user's first words, on one line; null where there are none. */
+  title: string | null;
+  /** The turn that runs; null if none does, or none that the user sees. */
+  active_turn_id: TurnId | null;
+  /** Messages that wait for their turn. */
+  queued: number;
+  /** What the system showed in it and the user has neither clicked nor dismissed; capped. */
+  unread: number;
 }
 
 export interface TurnView {
@@ -52,6 +66,8 @@ export interface InterruptAnswer {
 export interface ReadOptions {
   /** The `next` of the page before. */
   after?: number | undefined;
+  /** The newest that stand before this: the `previous` of a page, or a number above all. `after` does not count then. */
+  before?: number | undefined;
   limit?: number | undefined;
   /** Also what the agent was told. */
   observe?: boolean | undefined;
@@ -59,16 +75,33 @@ export interface ReadOptions {
   internal?: boolean | undefined;
 }
 
+/** Its words are an item. */
+export type PageTurn = Omit<TurnView, "content">;
+
 export interface ThreadPage {
   thread: ThreadView;
   items: ThreadItem[];
+  /** Those that the items are of, and at the end of the conversation those that run or wait. */
+  turns: PageTurn[];
   /** For the next page; null at the end. */
   next: number | null;
+  /** With `before`: for the page that stands before this one; null at the beginning. */
+  previous: number | null;
+  /** The newest entry of the journal when it was read: what is pushed with a higher one came later, or while it was read. */
+  seq: number;
+  /** What the agent has said so far of an answer that it is still giving; at the end of the conversation. */
+  saying: Saying | null;
+}
+
+export interface Saying {
+  turn_id: TurnId;
+  text: string;
 }
 
 const contentSchema = textSchema(LIMITS.contentChars);
 export const readSchema = z.strictObject({
   after: z.int().min(0).default(0),
+  before: z.int().min(1).optional(),
   limit: z.int().min(1).max(LIMITS.listLimit).default(LIMITS.listLimit),
   observe: z.boolean().default(false),
   internal: z.boolean().default(false),
@@ -77,6 +110,12 @@ const idSchema = wordSchema(LIMITS.idChars);
 /** How far is looked for what became of what stands on a page. */
 const FINISH_PAGES = 5;
 const FINISH_ENTRIES = 100;
+
+/** A part of a conversation. */
+interface Range extends Pick<ThreadPage, "next" | "previous"> {
+  readonly entries: readonly JournalEntry[];
+  readonly shown: readonly Shown[];
+}
 
 /** A conversation: as its agent has it, and as its user. */
 export class Conversation extends AgentThread {
@@ -148,31 +187,66 @@ export class Conversation extends AgentThread {
 
   /** As people see it, oldest first. */
   async read(options: ReadOptions = {}): Promise<ThreadPage> {
-    const { after, limit, observe, internal } = parseInput(readSchema, options);
+    const { after, before, limit, observe, internal } = parseInput(readSchema, options);
     const thread = await this.#store.thread(this.#principal, this.id);
+    const seq = await this.#store.lastSeq();
+    const range = before === undefined ? this.#after(after, limit) : this.#before(before, limit, seq);
+    const { entries, shown, next, previous } = await range;
+    const reader = new ItemReader();
+    const turns = await this.#turnsOf(entries, next === null);
+    for (const { id, internal: hidden } of turns) if (hidden) reader.hide(id);
+    for (const entry of entries) reader.read(entry);
+    for (const { id, state } of turns) if (state !== "queued") reader.settle(id, isTurnOver(state));
+    if (next !== null) await this.#finish(reader, next);
+    for (const one of shown) reader.show(one);
+    return {
+      thread: threadView(thread),
+      items: reader.items({ observe, internal }),
+      turns: turns.filter((turn) => internal || !turn.internal).map(pageTurn),
+      next,
+      previous,
+      seq,
+      // After the entries: what is still being said is in none of them.
+      saying: next === null ? (this.#agent?.saying(this.id) ?? null) : null,
+    };
+  }
+
+  /** As far as both were read. */
+  async #after(after: number, limit: number): Promise<Range> {
     const [entries, shown] = await Promise.all([
       this.#store.conversation(this.#principal, this.id, after, limit),
       this.#store.floor(this.#principal, this.id, after, limit),
     ]);
-    // As far as both were read.
-    const ends = [entries, shown].flatMap((page) => (page.length === limit ? [page.at(-1)?.seq ?? after] : []));
+    const ends = [entries, shown].flatMap((page) => (page.length >= limit ? [page.at(-1)?.seq ?? after] : []));
     const next = ends.length === 0 ? null : Math.min(...ends);
-    const reader = new ItemReader();
-    const page = entries.filter(({ seq }) => next === null || seq <= next);
-    for (const turn of await this.#hiddenIn(page)) reader.hide(turn);
-    for (const entry of page) reader.read(entry);
-    if (next !== null) await this.#finish(reader, next);
-    for (const one of shown) if (next === null || one.seq <= next) reader.show(one);
-    return { thread: threadView(thread), items: reader.items({ observe, internal }), next };
+    const isIn = ({ seq }: { seq: number }) => next === null || seq <= next;
+    return { entries: entries.filter(isIn), shown: shown.filter(isIn), next, previous: null };
+  }
+
+  async #before(before: number, limit: number, newest: number): Promise<Range> {
+    const [entries, shown] = await Promise.all([
+      this.#store.conversationBefore(this.#principal, this.id, before, limit),
+      this.#store.floorBefore(this.#principal, this.id, before, limit),
+    ]);
+    const begins = [entries, shown].flatMap((page) => (page.length >= limit ? [page[0]?.seq ?? before] : []));
+    const previous = begins.length === 0 ? null : Math.max(...begins);
+    const isIn = ({ seq }: { seq: number }) => previous === null || seq >= previous;
+    return {
+      entries: entries.filter(isIn),
+      shown: shown.filter(isIn),
+      next: before > newest ? null : before - 1,
+      previous,
+    };
   }
 
   /** A page may begin after the entry that says of a turn that the user does not see it. */
-  async #hiddenIn(entries: readonly JournalEntry[]): Promise<TurnId[]> {
+  async #turnsOf(entries: readonly JournalEntry[], end: boolean): Promise<Turn[]> {
     const ids = new Set(
       entries.flatMap((entry) => ("turn_id" in entry && entry.turn_id !== null ? [entry.turn_id] : [])),
     );
     const turns = await Promise.all([...ids].map((id) => this.#store.turn(this.#principal, id)));
-    return turns.flatMap((turn) => (turn?.internal === true ? [turn.id] : []));
+    const live = end ? await this.#store.liveTurns(this.#principal, this.id) : [];
+    return [...turns.flatMap((turn) => turn ?? []), ...live.filter(({ id }) => !ids.has(id))];
   }
 
   /** What became of a call, or of words that were to steer, may stand on the next page. */
@@ -263,6 +337,31 @@ function hosted(agent: HostedAgent | null): HostedAgent {
 export function threadView({ id, user_id, state, created_at, paused_at }: Thread): ThreadView {
   const shown = state !== "open" ? "closed" : paused_at === null ? "open" : "paused";
   return { thread_id: id, user_id, state: shown, created_at: isoTime(created_at) };
+}
+
+const TITLE_CHARS = 80;
+
+export function summaryView(summary: ThreadSummary): ThreadSummaryView {
+  const { thread, active_at, first_words, active_turn, queued, unread } = summary;
+  return {
+    ...threadView(thread),
+    active_at: isoTime(active_at),
+    title: first_words === null ? null : titleOf(first_words),
+    active_turn_id: active_turn,
+    queued,
+    unread,
+  };
+}
+
+function titleOf(words: string): string {
+  const line = words.replace(/\s+/g, " ").trim();
+  const characters = [...line];
+  return characters.length > TITLE_CHARS ? `${characters.slice(0, TITLE_CHARS - 1).join("")}…` : line;
+}
+
+function pageTurn(turn: Turn): PageTurn {
+  const { content: _, ...view } = turnView(turn);
+  return view;
 }
 
 export function turnView(turn: Turn): TurnView {

@@ -2,10 +2,13 @@
 import type { EventInput } from "../domain/event.js";
 import { canonicalJson } from "../domain/json.js";
 import type { Severity } from "../domain/severity.js";
+import { isoTime } from "../domain/time.js";
 import type { Turn } from "../domain/turn.js";
 import { sha256 } from "../platform/secret.js";
+import type { ModelError, RateLimit } from "../providers/model.js";
+import type { Standing } from "./budgets.js";
 import type { AskedCall } from "./call.js";
-import type { Exceeded } from "./limits.js";
+import type { Loop, LoopOptions } from "./loops.js";
 import type { ToolOutcome } from "./tools.js";
 
 export type Emit = (event: EventInput) => Promise<unknown>;
@@ -31,13 +34,55 @@ export function turnStarted(turn: Turn): EventInput {
 }
 
 /** One that went wrong is news to the next. */
-export function turnEnded(turn: Turn, status: string, note: string | null): EventInput {
+export function turnEnded(turn: Turn, status: string, note: string | null, isNews = true): EventInput {
   const reason: Payload = note === null ? {} : { reason: words(note) };
-  return event(turn, "agent.turn.end", status === "failed" ? "warning" : "info", { status, ...reason });
+  return event(turn, "agent.turn.end", status === "failed" && isNews ? "warning" : "info", { status, ...reason });
 }
 
-export function budgetExceeded(turn: Turn, { budget_type, current, limit }: Exceeded): EventInput {
-  return event(turn, `budget.${budget_type}.exceeded`, "critical", { budget_type, current, limit });
+/** Of a day it is told once to its user, of a thread once there; and again when the limit is another. */
+export function budgetWarning(turn: Turn, standing: Standing, day: number): EventInput {
+  const whose = { turn: turn.id, thread: turn.thread_id, day: `${turn.user_id} ${day}` }[standing.scope];
+  return { ...budgetEvent(turn, standing, "warning", "warning"), id: onceId("warning", whose, standing) };
+}
+
+/** Told once in each conversation that it stops: its user sees at each further turn why that has failed. */
+export function budgetExceeded(turn: Turn, standing: Standing, day: number): EventInput {
+  const { thread_id } = turn;
+  const whose = { turn: turn.id, thread: thread_id, day: `${thread_id} ${day}` }[standing.scope];
+  return { ...budgetEvent(turn, standing, "exceeded", "critical"), id: onceId("exceeded", whose, standing) };
+}
+
+function budgetEvent(turn: Turn, standing: Standing, what: string, severity: Severity): EventInput {
+  const { budget_type, current, limit, scope } = standing;
+  const percentage = Math.floor((current / limit) * 100);
+  const figures = { budget_type, current, limit, percentage, remaining: Math.max(0, limit - current), scope };
+  return event(turn, `budget.${budget_type}.${what}`, severity, figures);
+}
+
+/** One id is one event: the store refuses a second, also after a restart. */
+function onceId(what: string, whose: string, { scope, budget_type, limit }: Standing): string {
+  return `budget:${sha256(JSON.stringify([what, scope, budget_type, limit, whose]))}`;
+}
+
+export function loopDetected(turn: Turn, { pattern, repetitions }: Loop, { window_ms }: LoopOptions): EventInput {
+  return event(turn, "agent.loop.detected", "warning", { pattern, repetitions, window_seconds: window_ms / 1_000 });
+}
+
+/** The provider refuses calls for a while. */
+export function rateLimitHit(turn: Turn, provider: string, { retry_after_ms }: ModelError): EventInput {
+  const wait: Payload = retry_after_ms === undefined ? {} : { retry_after_ms };
+  const payload = { provider, message: "it refuses calls for a while", ...wait };
+  return { ...event(turn, "rate_limit.hit", "warning", payload), dedupe_key: `rate_limit.hit:${cut(provider, 100)}` };
+}
+
+export function rateLimitLow(
+  turn: Turn,
+  provider: string,
+  { what, remaining, limit, reset_at }: RateLimit,
+): EventInput {
+  const reset: Payload = reset_at === null ? {} : { reset_at: isoTime(reset_at) };
+  const payload = { provider, what, remaining, limit, message: `${what} run low`, ...reset };
+  return event(turn, "rate_limit.low", "warning", payload);
 }
 
 /** What a call is about, so that the agent is not told again what it has seen itself. */

@@ -1,5 +1,6 @@
 /** What a turn writes into its conversation. */
 import type { ChatRequest, ChatResponse, Item, Steer } from "../domain/conversation.js";
+import type { Usage } from "../providers/model.js";
 import type { Answer, AskedCall } from "./call.js";
 
 /** Words that were for a turn which has not taken them up yet. */
@@ -21,8 +22,9 @@ export function responseOf({ text, original, usage }: Answer & { how: "whole" })
 }
 
 /** What was said before it was cut off; nothing if nothing was. */
-export function partial(text: string): ChatResponse[] {
-  return text.trim() === "" ? [] : [{ type: "chat_response", content: text, truncated: true }];
+export function partial(text: string, usage: Usage | null): ChatResponse[] {
+  if (text.trim() === "") return [];
+  return [{ type: "chat_response", content: text, truncated: true, ...(usage === null ? {} : { usage }) }];
 }
 
 export function requestOf({ id, name, input, malformed }: AskedCall): Item {

@@ -22,26 +22,6 @@ export const DEFAULT_LIMITS: AgentLimits = {
   retry_base_ms: 500,
 };
 
-export interface Used {
-  readonly iterations: number;
-  readonly tokens: number;
-}
-
-/** In the words of the event that tells it. */
-export interface Exceeded {
-  readonly budget_type: "iteration" | "token" | "timeout";
-  readonly current: number;
-  readonly limit: number;
-}
-
-/** The limit that leaves no room for a further call; null if there is room. */
-export function exceeded(limits: AgentLimits, used: Used): Exceeded | null {
-  if (used.iterations >= limits.iterations)
-    return { budget_type: "iteration", current: used.iterations, limit: limits.iterations };
-  if (used.tokens >= limits.tokens) return { budget_type: "token", current: used.tokens, limit: limits.tokens };
-  return null;
-}
-
 const RETRY_MS_MAX = 60_000;
 
 /** How long to rest before the retry with this number, the first being 0. A provider's own word counts if it is longer. */

@@ -1,5 +1,4 @@
 /** How the turns of one thread begin, follow on one another, and are ended from outside. */
-import type { Item } from "../domain/conversation.js";
 import { ConflictError, isMiss } from "../domain/errors.js";
 import type { ThreadId, TurnId } from "../domain/ids.js";
 import type { Point } from "../domain/points.js";
@@ -9,7 +8,8 @@ import type { BeginTurn, BegunTurn, EndTurn } from "../store/contract.js";
 import { report, turnEnded } from "./events.js";
 import { History } from "./history.js";
 import { Holdings } from "./holdings.js";
-import type { Legacy } from "./record.js";
+import { LoopDetector } from "./loops.js";
+import type { Left, Legacy } from "./record.js";
 import { CANDIDATES, OWNER, type Setting } from "./setting.js";
 import { Storm } from "./storm.js";
 import { TurnRun } from "./turn.js";
@@ -48,6 +48,7 @@ export class Openings {
   /** Null: it is in the store alone. */
   #history: History | null = null;
   readonly #lost = new Set<TurnId>();
+  readonly #loops = new LoopDetector();
 
   constructor(setting: Setting, thread_id: ThreadId) {
     this.#setting = setting;
@@ -93,11 +94,11 @@ export class Openings {
   }
 
   /** What the turn holds passes on to another. Null: the thread takes no turn now, and nothing has changed. */
-  async succeed(run: Run, items: readonly Item[], note: string, opening: Opening): Promise<Run | null> {
+  async succeed(run: Run, left: Left, note: string, opening: Opening): Promise<Run | null> {
     const { emit } = this.#setting;
     let begun: BegunTurn | null;
     try {
-      begun = await this.#ask(opening, { turn_id: run.turn.id, items, note });
+      begun = await this.#ask(opening, { turn_id: run.turn.id, note, ...left, ...run.takeSpent() });
     } catch (error) {
       if (error instanceof ConflictError) return null;
       throw error;
@@ -106,14 +107,14 @@ export class Openings {
     report(emit, turnEnded(run.turn, "interrupted", note));
     if (opening.source === "user") this.storm.reset();
     else this.#forced();
-    run.legacy.history.append(items, null);
+    run.legacy.history.append(left.items, null);
     await this.over(run.turn.id);
     return this.#runOf(begun, opening.point, run.legacy);
   }
 
-  async stop(run: Run, state: EndTurn["state"], items: readonly Item[], note: string): Promise<void> {
+  async stop(run: Run, state: EndTurn["state"], left: Left, note: string): Promise<void> {
     const { store, emit } = this.#setting;
-    const answer = await store.endTurn(HOST, { turn_id: run.turn.id, state, items, note });
+    const answer = await store.endTurn(HOST, { turn_id: run.turn.id, state, note, ...left, ...run.takeSpent() });
     if (!isMiss(answer)) report(emit, turnEnded(run.turn, state, note));
     // What became of its last carriers is the journal's to say.
     this.forget();
@@ -157,6 +158,6 @@ export class Openings {
       called: () => this.storm.called(store.now()),
       tooMany: () => this.storm.rages(store.now()),
     };
-    return new TurnRun<ThreadCut>(this.#setting, begun, legacy, point, system);
+    return new TurnRun<ThreadCut>(this.#setting, begun, legacy, point, system, this.#loops);
   }
 }

@@ -8,7 +8,7 @@ import { HOST } from "../domain/principal.js";
 import type { Turn } from "../domain/turn.js";
 import { crashPoint } from "../platform/crashpoint.js";
 import type { BlockForm, Message } from "../providers/model.js";
-import type { BegunTurn, Collected, EndTurn } from "../store/contract.js";
+import type { BegunTurn, Collected, EndTurn, TurnStep } from "../store/contract.js";
 import { report, turnEnded, turnStarted } from "./events.js";
 import type { History } from "./history.js";
 import { type Holdings, internalOnly } from "./holdings.js";
@@ -29,12 +29,23 @@ export interface Legacy {
   readonly asked: readonly string[];
 }
 
+/** What a turn has yet to record when it ends, in one commit. */
+export interface Left {
+  readonly items: readonly Item[];
+  /** What the agent sees by itself with them. */
+  readonly observed: readonly string[];
+}
+
+/** What was used since it was last asked. */
+export type TakeSpent = () => Pick<TurnStep, "spent">;
+
 const NOTE_CHARS_MAX = 500;
 
 export class TurnRecord {
   readonly turn: Turn;
   readonly holdings: Holdings;
   readonly #setting: Setting;
+  readonly #spent: TakeSpent;
   readonly #history: History;
   #unsent: CarrierId[];
   #point: Point;
@@ -43,7 +54,8 @@ export class TurnRecord {
   #announced = false;
 
   /** `point`: where it began. */
-  constructor(setting: Setting, { turn, items, carrier }: BegunTurn, legacy: Legacy, point: Point) {
+  constructor(setting: Setting, { turn, items, carrier }: BegunTurn, legacy: Legacy, point: Point, spent: TakeSpent) {
+    this.#spent = spent;
     this.turn = turn;
     this.holdings = legacy.holdings;
     this.#setting = setting;
@@ -67,11 +79,12 @@ export class TurnRecord {
     items: readonly Item[],
     point: Point | null,
     events: readonly EventInput[] = [],
+    observed: readonly string[] = [],
   ): Promise<Collected | null> {
     const { store, compose } = this.#setting;
     const told = this.turn.internal ? internalOnly(compose) : compose;
     const collect = point === null ? null : { point, limit: CANDIDATES, compose: told };
-    const stepping = store.stepTurn(HOST, { turn_id: this.turn.id, items, collect });
+    const stepping = store.stepTurn(HOST, { turn_id: this.turn.id, items, collect, observed, ...this.#spent() });
     this.#announce();
     for (const event of events) this.report(event);
     const answer = await stepping;
@@ -122,15 +135,22 @@ export class TurnRecord {
       await this.step([systemRequest(GO_ON)], this.#point);
   }
 
-  async end(state: EndTurn["state"], items: readonly Item[], reason: string | null): Promise<Turn> {
+  /** `isNews`: whether the next turn is to hear of it. */
+  async end(state: EndTurn["state"], left: Left, reason: string | null, isNews: boolean): Promise<Turn> {
     const note = reason === null ? null : noteOf(reason);
     crashPoint("turn.ending");
-    const ending = this.#setting.store.endTurn(HOST, { turn_id: this.turn.id, state, items, note });
+    const ending = this.#setting.store.endTurn(HOST, {
+      turn_id: this.turn.id,
+      state,
+      note,
+      ...left,
+      ...this.#spent(),
+    });
     this.#announce();
-    this.report(turnEnded(this.turn, state, note));
+    this.report(turnEnded(this.turn, state, note, isNews));
     const answer = await ending;
     if (isMiss(answer)) throw new LostTurn(answer.message);
-    this.#history.append(items, null);
+    this.#history.append(left.items, null);
     for (const id of this.#unsent) this.#history.withdraw(id);
     return answer;
   }

@@ -1,5 +1,4 @@
 /** One thread's agent: its turns, one at a time, and how one gives way to another. */
-import type { Item } from "../domain/conversation.js";
 import { ConflictError, TidingsError } from "../domain/errors.js";
 import type { ThreadId, TurnId, UserId } from "../domain/ids.js";
 import { LIMITS } from "../domain/limits.js";
@@ -10,6 +9,7 @@ import { deferred } from "./deferred.js";
 import { steerRequest } from "./items.js";
 import { type Closing, type CutAnswer, Openings, type Reply, type Run, type ThreadCut } from "./openings.js";
 import { isClosed, retryRest } from "./rests.js";
+import { refuseMore } from "./room.js";
 import type { Setting } from "./setting.js";
 import type { Storm } from "./storm.js";
 import type { Activity, RunEnd } from "./turn.js";
@@ -48,6 +48,13 @@ export class ThreadRunner {
 
   get activity(): Activity | "idle" {
     return this.#run?.activity ?? "idle";
+  }
+
+  /** What the user is being told, as far as it is said. */
+  get saying(): { readonly turn_id: TurnId; readonly text: string } | null {
+    const run = this.#run;
+    if (run === null || run.turn.internal || run.said === "") return null;
+    return { turn_id: run.turn.id, text: run.said };
   }
 
   get storm(): Storm {
@@ -144,21 +151,34 @@ export class ThreadRunner {
   /** Wrapped: whoever waits for it must not keep others waiting. */
   async #startOrQueue(principal: Principal, content: string): Promise<{ readonly turn: Promise<Turn> | Turn }> {
     const { store } = this.#setting;
-    if (this.#closed !== null) throw new TidingsError("closed", CLOSED);
+    if (this.#closed !== null) throw this.#over(this.#closed);
     const run = this.#run;
     if (run === null) {
       const thread = await store.thread(principal, this.thread_id);
       const live = await store.liveTurns(principal, this.thread_id);
-      if (thread.paused_at !== null || live.length > 0) return { turn: await this.#queue(principal, content) };
+      if (thread.paused_at !== null || live.length > 0 || this.#setting.rests())
+        return { turn: await this.#queueIfRoom(principal, content) };
       const begun = await this.#openings.begin({ turn_id: null, source: "user", content, point: "turn_start" });
       this.#drive(begun);
-      return { turn: begun?.turn ?? (await this.#queue(principal, content)) };
+      return { turn: begun?.turn ?? (await this.#queueIfRoom(principal, content)) };
     }
     if (run.turn.internal) {
       const { promise, ...settle } = deferred<CutAnswer>();
       if (run.cut({ why: "preempt", content, ...settle })) return { turn: promise.then(begunBy) };
     }
-    return { turn: await this.#queue(principal, content) };
+    return { turn: await this.#queueIfRoom(principal, content) };
+  }
+
+  #over({ why }: Closing): TidingsError {
+    return why === "closing"
+      ? new ConflictError("thread_closed", `thread ${JSON.stringify(this.thread_id)} is being closed; start another`)
+      : new TidingsError("closed", CLOSED);
+  }
+
+  async #queueIfRoom(principal: Principal, content: string): Promise<Turn> {
+    const live = await this.#setting.store.liveTurns(principal, this.thread_id);
+    refuseMore(live.filter(({ state }) => state === "queued").length, this.thread_id);
+    return this.#queue(principal, content);
   }
 
   async #queue(principal: Principal, content: string): Promise<Turn> {
@@ -176,7 +196,7 @@ export class ThreadRunner {
   }
 
   async #wake(forced: boolean): Promise<Woken> {
-    if (this.#closed !== null) return "refused";
+    if (this.#closed !== null || this.#setting.rests()) return "refused";
     try {
       const run = await this.#openings.wake(forced);
       this.#drive(run);
@@ -208,7 +228,9 @@ export class ThreadRunner {
       }
     } catch (error) {
       // The store is over, or a promise of ours is broken: the turn cannot go on. If it cannot be ended either, its lease runs out.
-      await this.#openings.stop(current, "failed", [], "an error of the host").catch(() => undefined);
+      await this.#openings
+        .stop(current, "failed", { items: [], observed: [] }, "an error of the host")
+        .catch(() => undefined);
       this.#run = null;
       this.#openings.forget();
       const { pendingCut } = current;
@@ -245,8 +267,8 @@ export class ThreadRunner {
   }
 
   async #afterCut(run: Run, end: CutEnd): Promise<Run | null> {
-    const { cut, steers } = end;
-    const kept: readonly Item[] = [...end.items, ...steers.map(steerRequest)];
+    const { cut, steers, left } = end;
+    const kept = { ...left, items: [...left.items, ...steers.map(steerRequest)] };
     switch (cut.why) {
       case "critical": {
         const forced = await this.#openings.succeed(run, kept, "something critical came", {
@@ -267,7 +289,7 @@ export class ThreadRunner {
         await this.#openings.stop(run, "failed", kept, CLOSED);
         return null;
       case "stop":
-        await this.#openings.stop(run, "stopped", end.items, "stopped by the user");
+        await this.#openings.stop(run, "stopped", left, "stopped by the user");
         cut.resolve({ successor: null, unconsumed: steers.map(({ content }) => content) });
         return this.#beginQueued();
       case "reply":
@@ -293,15 +315,15 @@ export class ThreadRunner {
     const unconsumed = end.steers.map(({ content }) => content);
     const point = cut.why === "reply" ? "user_message" : "turn_start";
     const opening = { turn_id: null, source: "user", content: cut.content, point } as const;
-    const successor = await this.#openings.succeed(run, end.items, "the user spoke", opening);
-    if (successor === null) await this.#openings.stop(run, "stopped", end.items, "stopped by the user");
+    const successor = await this.#openings.succeed(run, end.left, "the user spoke", opening);
+    if (successor === null) await this.#openings.stop(run, "stopped", end.left, "stopped by the user");
     cut.resolve({ successor: successor?.turn ?? (await this.#queue(HOST, cut.content)), unconsumed });
     return successor ?? this.#beginQueued();
   }
 
   /** The oldest that waits for its thread. */
   async #beginQueued(): Promise<Run | null> {
-    if (this.#closed !== null) return null;
+    if (this.#closed !== null || this.#setting.rests()) return null;
     if (await this.#openings.hasLost()) this.#tryAgain();
     const live = await this.#setting.store.liveTurns(HOST, this.thread_id);
     const turn = live.find(({ state }) => state === "queued");

@@ -6,8 +6,10 @@ import { carrierId, threadId, turnId, userId } from "../domain/ids.js";
 import { BUILTIN_TOOLS } from "./builtin_tools.js";
 import { closing } from "./closing.js";
 import { History } from "./history.js";
-import { DEFAULT_LIMITS, exceeded, retryDelay } from "./limits.js";
-import { INTERRUPTED, parsedInput, runTool, type Tool, ToolSet } from "./tools.js";
+import { DEFAULT_LIMITS, retryDelay } from "./limits.js";
+import { ToolSet } from "./tool_set.js";
+import { INTERRUPTED, parsedInput, runTool, type Tool } from "./tools.js";
+import { NO_FILES } from "./workspace/thread_files.js";
 
 const call = (id: string): Item => ({ type: "tool_call_request", id, name: "look", input: {} });
 const result = (id: string): Item => ({
@@ -109,7 +111,8 @@ test("after a crash: open calls have results, and words that were not taken up a
 });
 
 describe("tools", () => {
-  const context = { thread_id: threadId("t"), user_id: userId("u"), turn_id: turnId("x"), call_id: "c" };
+  const owner = { thread_id: threadId("t"), user_id: userId("u") };
+  const context = { ...owner, turn_id: turnId("x"), call_id: "c", files: NO_FILES.ofCall(owner) };
   const bounds = { timeout_ms: 60_000, cut: new AbortController().signal, grace_ms: () => 0 };
   const tool = (run: Tool["run"]): Tool => ({ name: "look", description: "Looks.", input: z.object({}), run });
 
@@ -173,11 +176,8 @@ describe("tools", () => {
   });
 });
 
-test("limits leave no room for a further call", () => {
-  const limits = { ...DEFAULT_LIMITS, iterations: 2, tokens: 100 };
-  expect(exceeded(limits, { iterations: 1, tokens: 99 })).toBeNull();
-  expect(exceeded(limits, { iterations: 2, tokens: 0 })).toEqual({ budget_type: "iteration", current: 2, limit: 2 });
-  expect(exceeded(limits, { iterations: 1, tokens: 130 })).toEqual({ budget_type: "token", current: 130, limit: 100 });
+test("a retry rests twice as long as the one before, and as long as the provider asks for", () => {
+  const limits = DEFAULT_LIMITS;
   expect([0, 1, 2].map((number) => retryDelay(limits, number))).toEqual([500, 1_000, 2_000]);
   expect(retryDelay(limits, 0, 3_000)).toBe(3_000);
   expect(retryDelay(limits, 30)).toBe(60_000);

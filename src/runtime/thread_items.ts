@@ -5,6 +5,7 @@ import type { JournalEntry } from "../domain/journal.js";
 import type { JsonObject } from "../domain/json.js";
 import type { NotificationView } from "../domain/notification.js";
 import { isoTime } from "../domain/time.js";
+import { isTurnOver } from "../domain/turn.js";
 import { viewOf } from "../domain/view.js";
 import type { Shown } from "../store/contract.js";
 
@@ -28,8 +29,11 @@ export type ThreadItem = ItemFields &
         /** `system`: the sentence with which the system opened a turn, or went on with one. */
         role: "user" | "assistant" | "system";
         status: "completed" | "interrupted";
-        content: { text: string };
+        /** `steered`: the user said it while the turn was under way. */
+        content: { text: string; steered?: true };
       }
+    /** A message that waits for its turn. */
+    | { type: "queued"; role: "user"; status: "pending"; content: { text: string } }
     /** Words for the running turn, which has not taken them up. */
     | { type: "steer"; role: "user"; status: "pending"; content: { text: string } }
     | {
@@ -43,7 +47,8 @@ export type ThreadItem = ItemFields &
     | {
         type: "observation";
         role: "system";
-        status: "open" | "sent" | "void";
+        /** What was not sent after all is withdrawn. */
+        status: "open" | "sent";
         content: {
           text: string;
           source: string;
@@ -59,6 +64,7 @@ export class ItemReader {
   readonly #items: ThreadItem[] = [];
   readonly #calls = new Map<string, Extract<ThreadItem, { type: "tool_call" }>>();
   readonly #steers = new Map<string, ThreadItem>();
+  readonly #queued = new Map<TurnId, Extract<ThreadItem, { type: "queued" }>>();
   readonly #observed = new Map<string, Extract<ThreadItem, { type: "observation" }>[]>();
   readonly #internal = new Set<TurnId>();
 
@@ -67,17 +73,26 @@ export class ItemReader {
     this.#internal.add(turn_id);
   }
 
-  /** Whether something is still to come of what was read: the result of a call, or who took up a steer. */
+  /** It has begun, is over or was taken back: nothing of it waits any more. */
+  settle(turn_id: TurnId, over: boolean): void {
+    this.#drop(this.#queued.get(turn_id));
+    if (over) this.#unheard(turn_id);
+  }
+
+  /** Whether something is still to come of what was read: the result of a call, who took up a steer, whether it was sent. */
   get isUnfinished(): boolean {
     return (
       [...this.#calls.values()].some(({ status }) => status === "pending") ||
-      [...this.#steers.values()].some((steer) => this.#items.includes(steer))
+      [...this.#steers.values(), ...this.#queued.values()].some((waiting) => this.#items.includes(waiting)) ||
+      [...this.#observed.values()].flat().some((item) => item.status === "open" && this.#items.includes(item))
     );
   }
 
   /** Takes from a later entry what it says of what was read, and nothing else. */
   finish(entry: JournalEntry): void {
     if (entry.type !== "turn" && entry.type !== "carrier") return;
+    if (entry.type === "turn" && this.#queued.has(entry.turn_id)) this.#queue(entry);
+    if (entry.type === "carrier") this.#become(entry);
     for (const item of entry.items) {
       if (item.type === "tool_call_response") this.#answer(item, entry.turn_id);
       if (item.type === "chat_request" && item.steer !== undefined)
@@ -89,8 +104,10 @@ export class ItemReader {
     if (entry.type !== "turn" && entry.type !== "carrier") return;
     const { turn_id } = entry;
     if (entry.type === "turn" && entry.internal) this.#internal.add(entry.turn_id);
+    if (entry.type === "turn") this.#queue(entry);
     for (const [index, item] of entry.items.entries()) this.#add(entry, item, index, turn_id);
     if (entry.type === "carrier") this.#observe(entry);
+    if (entry.type === "turn" && isTurnOver(entry.state)) this.#unheard(entry.turn_id);
   }
 
   show({ seq, stored }: Shown): void {
@@ -122,7 +139,8 @@ export class ItemReader {
       case "chat_request": {
         if (item.steer !== undefined) this.#drop(this.#steers.get(`${turn_id} ${item.steer}`));
         const role = item.source === "user" ? "user" : "system";
-        this.#items.push({ ...fields, type: "message", role, status: "completed", content: { text: item.content } });
+        const content = { text: item.content, ...(item.steer === undefined ? {} : { steered: true as const }) };
+        this.#items.push({ ...fields, type: "message", role, status: "completed", content });
         return;
       }
       case "chat_response":
@@ -166,6 +184,26 @@ export class ItemReader {
     }
   }
 
+  /** Waits until it begins, or is taken back. */
+  #queue(entry: Extract<JournalEntry, { type: "turn" }>): void {
+    const { turn_id, state, content } = entry;
+    const known = this.#queued.get(turn_id);
+    if (state !== "queued") this.#drop(known);
+    else if (content !== null && known !== undefined) known.content = { text: content };
+    else if (content !== null) {
+      const fields = { ...this.#fields(entry, 0, turn_id), item_id: `${entry.seq}.queued` };
+      const queued = {
+        ...fields,
+        type: "queued",
+        role: "user",
+        status: "pending",
+        content: { text: content },
+      } as const;
+      this.#queued.set(turn_id, queued);
+      this.#items.push(queued);
+    }
+  }
+
   #answer({ id, is_error, output }: ToolCallResponse, turn_id: TurnId | null): void {
     const call = this.#calls.get(`${turn_id} ${id}`);
     if (call === undefined) return;
@@ -173,10 +211,22 @@ export class ItemReader {
     call.content = { ...call.content, output };
   }
 
+  /** Words that a turn has not taken up go with it. */
+  #unheard(turn_id: TurnId): void {
+    for (const item of this.#steers.values()) if (item.turn_id === turn_id) this.#drop(item);
+  }
+
+  /** What was told was sent, or not after all. */
+  #become({ carrier_id, state }: Extract<JournalEntry, { type: "carrier" }>): void {
+    for (const item of this.#observed.get(carrier_id) ?? [])
+      if (state === "void") this.#drop(item);
+      else item.status = state;
+  }
+
   #observe(entry: Extract<JournalEntry, { type: "carrier" }>): void {
     const { carrier_id, state, embedded, turn_id } = entry;
-    for (const item of this.#observed.get(carrier_id) ?? []) item.status = state;
-    if (embedded.length === 0) return;
+    this.#become(entry);
+    if (embedded.length === 0 || state === "void") return;
     const observed = embedded.map(({ id, revision, kind, content }) => ({
       ...this.#fields(entry, 0, turn_id),
       item_id: `${entry.seq}.told.${id}`,

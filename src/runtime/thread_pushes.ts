@@ -3,7 +3,7 @@
  * Read from the journal, one entry after the other; nothing of turns that the user does not see.
  */
 import type { Push } from "../delivery/feed.js";
-import { NotFoundError } from "../domain/errors.js";
+import { ConflictError, NotFoundError } from "../domain/errors.js";
 import type { NotificationId, ThreadId, TurnId, UserId } from "../domain/ids.js";
 import type { JournalEntry } from "../domain/journal.js";
 import { HOST } from "../domain/principal.js";
@@ -158,7 +158,7 @@ export class ThreadPushes {
     return [
       ...(begins ? [begun(entry, entry.source ?? "user", course)] : []),
       ...items,
-      ...(entry.type === "turn" ? [...unheard(course, entry), ...this.#ended(entry, course)] : []),
+      ...(entry.type === "turn" ? this.#ended(entry, course) : []),
     ];
   }
 
@@ -179,9 +179,11 @@ export class ThreadPushes {
       started_at: isoTime(entry.at),
       internal: false,
     };
-    let after = Math.min(numberInId(key) ?? entry.seq, entry.seq) - 1;
+    const begin = Math.min(numberInId(key) ?? entry.seq, entry.seq);
+    let after = begin - 1;
     while (entry.thread_id !== null && after < entry.seq - 1) {
       const page = await this.#store.conversation(HOST, entry.thread_id, after, PAGE);
+      if (after < begin && page[0]?.seq !== begin) throw removed(key);
       for (const one of page) {
         if (one.seq >= entry.seq || (one.type !== "turn" && one.type !== "carrier") || keyOf(one) !== key) continue;
         if (one.type === "turn") course.internal ||= one.internal;
@@ -237,7 +239,9 @@ export class ThreadPushes {
   /** The entry that brought it to the user. */
   async #lookUp(id: NotificationId, seq: number): Promise<number> {
     let found = seq;
-    for (const entry of (await this.#store.story(HOST, id)) ?? [])
+    const story = await this.#store.story(HOST, id);
+    if (story === undefined) throw removed(id);
+    for (const entry of story)
       for (const { notification_id, command, path } of entry.changes) {
         const shows = command === "create" || command === "dispatch" || command === "escalate";
         const comes = path.includes("DISPATCHED") || path.includes("ESCALATED");
@@ -245,6 +249,11 @@ export class ThreadPushes {
       }
     return found;
   }
+}
+
+/** What it was before cannot be known any more, and so not what has changed. */
+function removed(id: string): ConflictError {
+  return new ConflictError("cursor_too_old", `retention has removed the beginning of ${id}`);
 }
 
 function keyOf(entry: Told): string {
@@ -281,13 +290,6 @@ function changes({ reader, seen }: Course, entry: Told): ThreadPush[] {
     if (before !== undefined) found.push(itemPush(before.item, { type: "deleted", user_id, seq, at }));
   }
   return found;
-}
-
-/** Words that a turn has not taken up go with it. */
-function unheard({ seen }: Course, { user_id, seq, state, at }: Extract<Told, { type: "turn" }>): ThreadPush[] {
-  if (!isTurnOver(state)) return [];
-  const left = [...seen.values()].filter(({ item }) => item.type === "steer");
-  return left.map(({ item }) => itemPush(item, { type: "deleted", user_id, seq, at: isoTime(at) }));
 }
 
 function itemPush(

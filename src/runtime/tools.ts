@@ -1,14 +1,12 @@
 /** What an agent can do: functions with a schema. */
-import { z } from "zod";
-import { InvalidInputError } from "../domain/errors.js";
+import type { z } from "zod";
 import type { ThreadId, TurnId, UserId } from "../domain/ids.js";
-import { type JsonObject, takeJson } from "../domain/json.js";
-import { didYouMean } from "../domain/nearest.js";
+import type { JsonObject } from "../domain/json.js";
 import { later } from "../platform/timers.js";
-import type { ToolDeclaration } from "../providers/model.js";
-
-/** Whether anybody but the agent notices. */
-export type Impact = "internal" | "external";
+import { answerText } from "./answer_text.js";
+import type { StatefulTool } from "./handles/stateful_tool.js";
+import type { Impact } from "./impact.js";
+import type { ToolFiles } from "./workspace/tool_files.js";
 
 export interface ToolContext {
   readonly thread_id: ThreadId;
@@ -17,62 +15,44 @@ export interface ToolContext {
   readonly call_id: string;
   /** The call is wanted no more: it took too long, or the turn was cut short. */
   readonly signal: AbortSignal;
+  /** Which files it reads and writes: the agent is told when others change them. */
+  readonly files: ToolFiles;
 }
 
 export interface Tool<Schema extends z.ZodType = z.ZodType> {
   readonly name: string;
   readonly description: string;
   readonly input: Schema;
+  /** What the model is told of the input, where that is another thing than `input` says: a JSON schema. */
+  readonly input_schema?: JsonObject;
   /** One that does not say is taken to be external. */
   readonly impact?: Impact;
   readonly timeout_ms?: number;
   run(input: z.output<Schema>, context: ToolContext): Promise<string> | string;
 }
 
+/** Gives the parts of a tool the types that its input says; the tool is as it was. */
+export function defineTool<Schema extends z.ZodType>(tool: StatefulTool<Schema>): StatefulTool<Schema>;
+export function defineTool<Schema extends z.ZodType>(tool: Tool<Schema>): Tool<Schema>;
+export function defineTool(tool: AnyTool): AnyTool {
+  return tool;
+}
+
+/** One-shot, or one whose calls go on in the background. */
+export type AnyTool = Tool | StatefulTool;
+
+export function isStateful(tool: AnyTool): tool is StatefulTool {
+  return "spawn" in tool;
+}
+
 export interface ToolOutcome {
   readonly how: "success" | "failure" | "timeout" | "interrupted";
   readonly output: string;
+  /** What the agent has seen by it, and is not told again. */
+  readonly observed?: readonly string[];
 }
 
-/** As every provider takes it. */
-const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const OUTPUT_CHARS_MAX = 200_000;
-
-/** The tools of one agent. */
-export class ToolSet {
-  /** The built-in ones first; the same bytes in every request. */
-  readonly declarations: readonly ToolDeclaration[];
-  readonly #tools = new Map<string, Tool>();
-
-  constructor(builtIn: readonly ToolDeclaration[], tools: readonly Tool[]) {
-    const taken = new Set(builtIn.map(({ name }) => name));
-    for (const tool of tools) {
-      if (!NAME.test(tool.name))
-        throw new InvalidInputError("tools", `${JSON.stringify(tool.name)} must be 1 to 64 letters, digits, _ and -`);
-      if (taken.has(tool.name))
-        throw new InvalidInputError("tools", `there are two of the name ${tool.name}; the built-in names are taken`);
-      taken.add(tool.name);
-      this.#tools.set(tool.name, tool);
-    }
-    this.declarations = [...builtIn, ...tools.map(declarationOf)];
-  }
-
-  get(name: string): Tool | undefined {
-    return this.#tools.get(name);
-  }
-
-  /** What the model is told that asked for one that does not exist. */
-  unknown(name: string): string {
-    const names = this.declarations.map((declaration) => declaration.name);
-    const shown = JSON.stringify(name.slice(0, 100));
-    return `there is no tool ${shown}${didYouMean(name.slice(0, 100), names)}; there are ${names.join(", ")}`;
-  }
-}
-
-function declarationOf({ name, description, input }: Tool): ToolDeclaration {
-  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input", unrepresentable: "any" });
-  return { name, description, input_schema: takeJson(JSON.parse(JSON.stringify(schema)), `tools.${name}.input`) };
-}
 
 /** The input as the tool wants it, or what is wrong with it. */
 export function parsedInput(tool: Tool, input: JsonObject): { readonly value: unknown } | { readonly wrong: string } {
@@ -127,7 +107,7 @@ export const INTERRUPTED = "interrupted before it was done; what it had done by 
 
 async function attempt(tool: Tool, input: unknown, context: ToolContext): Promise<ToolOutcome> {
   try {
-    return { how: "success", output: shown(await tool.run(input, context)) };
+    return { how: "success", output: shown(answerText(await tool.run(input, context))) };
   } catch (error) {
     return { how: "failure", output: shown(error instanceof Error ? error.message : error) };
   }

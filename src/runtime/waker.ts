@@ -15,6 +15,7 @@ export class Waker {
   readonly #store: Store;
   readonly #runnerOf: (thread_id: ThreadId, user_id: UserId) => ThreadRunner;
   readonly #broke: (error: unknown) => void;
+  readonly #agentRests: () => boolean;
   readonly #dirty = new Set<UserId>();
   readonly #rests = new Rests();
   /** Errors in a row, by the user who was looked at. */
@@ -27,10 +28,12 @@ export class Waker {
     store: Store,
     runnerOf: (thread_id: ThreadId, user_id: UserId) => ThreadRunner,
     broke: (error: unknown) => void,
+    agentRests: () => boolean,
   ) {
     this.#store = store;
     this.#runnerOf = runnerOf;
     this.#broke = broke;
+    this.#agentRests = agentRests;
   }
 
   /** All that waits, whoever it is for. */
@@ -124,7 +127,8 @@ export class Waker {
     const runner = this.#runnerOf(thread_id, user_id);
     const now = this.#store.now();
     const { activity, storm } = runner;
-    const decision = decide(items, { activity, paused: thread.paused_at !== null, storm: storm.rages(now), now });
+    const paused = thread.paused_at !== null || this.#agentRests();
+    const decision = decide(items, { activity, paused, storm: storm.rages(now), now });
     switch (decision.do) {
       case "nothing":
         return;

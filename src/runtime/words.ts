@@ -26,6 +26,9 @@ export const GO_ON = "The answer was cut off by an error of the provider; go on.
 
 export const TURN_END = "Before you end this turn: there is more to tell you. See the notifications.";
 
+export const BACKGROUND =
+  "Before you end this turn: there is news of what you have started in the background. See the notifications.";
+
 export function reminderWords(items: readonly HeldItem[]): string {
   const ids = items.map(({ id }) => `\`${id}\``).join(", ");
   return `You have not acknowledged ${ids}: tell the user now, then acknowledge by id with \`acknowledge_notifications\`. What is not acknowledged in this turn is shown to the user by the system.`;

@@ -4,7 +4,7 @@ import { AccessError } from "../domain/errors.js";
 import type { EventInput } from "../domain/event.js";
 import { LOCAL_USER, type TokenId, type UserId } from "../domain/ids.js";
 import type { NotifyInput } from "../domain/notification.js";
-import { grantsOf, hasScope, type Scope } from "../domain/token.js";
+import { grantsOf, hasScope, SCOPES, type Scope } from "../domain/token.js";
 import { sha256 } from "../platform/secret.js";
 import type { Tidings, TidingsView } from "../tidings.js";
 
@@ -24,7 +24,6 @@ export class Caller {
   readonly admin: boolean;
   readonly #scopes: readonly Scope[];
   readonly #tidings: Tidings;
-  readonly #view: TidingsView;
 
   constructor(tidings: Tidings, { token_id, user_id, scopes, expires_at }: Identity) {
     this.token_id = token_id;
@@ -33,7 +32,11 @@ export class Caller {
     this.admin = scopes.includes("admin");
     this.#scopes = scopes;
     this.#tidings = tidings;
-    this.#view = this.admin ? tidings : tidings.as(user_id, grantsOf(scopes));
+  }
+
+  /** Made when it is asked for: a client that only listens has no use for it. */
+  get #view(): TidingsView {
+    return this.admin ? this.#tidings : this.#tidings.as(this.user_id, grantsOf(this.#scopes));
   }
 
   mustHave(scope: Scope): void {
@@ -68,6 +71,8 @@ export class Caller {
 export class Access {
   readonly #tidings: Tidings;
   readonly #own: Buffer;
+  /** There are thousands of callers, and few different lists of scopes. */
+  readonly #scopes = new Map<string, readonly Scope[]>();
 
   /** `ownToken` is the one that the server made for itself: admin's, for as long as it runs. */
   constructor(tidings: Tidings, ownToken: string) {
@@ -75,17 +80,27 @@ export class Access {
     this.#own = Buffer.from(sha256(ownToken));
   }
 
+  /** Whoever has started the server, and whoever has its own token: admin's. */
+  own(): Caller {
+    return new Caller(this.#tidings, { token_id: null, user_id: LOCAL_USER, scopes: ["admin"], expires_at: null });
+  }
+
   async callerOf(token: string | undefined): Promise<Caller> {
     if (token === undefined) throw new AccessError("unauthorized", "send a token: `Authorization: Bearer TOKEN`");
     const digest = sha256(token);
-    if (timingSafeEqual(Buffer.from(digest), this.#own)) {
-      const scopes = ["admin"] as const;
-      return new Caller(this.#tidings, { token_id: null, user_id: LOCAL_USER, scopes, expires_at: null });
-    }
+    if (timingSafeEqual(Buffer.from(digest), this.#own)) return this.own();
     const found = await this.#tidings.tokens.verify(digest);
     if (found === undefined)
       throw new AccessError("unauthorized", "the token is unknown, revoked or expired; ask for another one");
     const { id, user_id, scopes, expires_at } = found;
-    return new Caller(this.#tidings, { token_id: id, user_id, scopes, expires_at });
+    return new Caller(this.#tidings, { token_id: id, user_id, scopes: this.#shared(scopes), expires_at });
+  }
+
+  #shared(scopes: readonly Scope[]): readonly Scope[] {
+    const names = SCOPES.filter((scope) => scopes.includes(scope));
+    const key = names.join();
+    const known = this.#scopes.get(key) ?? names;
+    this.#scopes.set(key, known);
+    return known;
   }
 }

@@ -1,11 +1,9 @@
 /** How many bytes each token has under way: bodies until they are answered, answers until they are read. */
 import type { ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 
 export class Budget {
   readonly #max: number;
   readonly #used = new Map<string, number>();
-  readonly #holds = new WeakMap<Socket, Set<Hold>>();
 
   /** `max` is for each token. */
   constructor(max: number) {
@@ -15,25 +13,8 @@ export class Budget {
   /** For one request: until its answer has gone out, or its connection has ended. */
   hold(key: string, response: ServerResponse): Hold {
     const hold = new Hold(this, key);
-    const holds = this.#holdsOf(response.req.socket);
-    holds.add(hold);
-    response.on("close", () => {
-      holds.delete(hold);
-      hold.end();
-    });
+    response.on("close", () => hold.end());
     return hold;
-  }
-
-  /** Answers that wait for those before them are not told when the connection ends. */
-  #holdsOf(socket: Socket): Set<Hold> {
-    const known = this.#holds.get(socket);
-    if (known !== undefined) return known;
-    const holds = new Set<Hold>();
-    this.#holds.set(socket, holds);
-    socket.on("close", () => {
-      for (const hold of holds) hold.end();
-    });
-    return holds;
   }
 
   isSpent(key: string): boolean {

@@ -2,9 +2,11 @@
 import { InvalidInputError, isMiss, OverloadedError, TidingsError } from "../domain/errors.js";
 import { parseInput } from "../domain/parse.js";
 import type { Caller } from "./access.js";
-import { parseJson } from "./json.js";
+import { JsonShapeError, parseJson } from "./json.js";
+import type { ServerLimits } from "./limits.js";
+import type { OnDefect } from "./log.js";
 import type { Method, Runtime, Session } from "./method.js";
-import { METHODS } from "./methods.js";
+import { canonicalName, METHODS } from "./methods.js";
 import type { RateLimit } from "./rate.js";
 import { RPC, type RpcError, rpcErrorOf } from "./wire.js";
 
@@ -26,6 +28,10 @@ interface Calling {
   readonly bytesMax: number;
   readonly gone: AbortSignal;
   readonly session: Session | null;
+  /** Of the request that they came with, or that opened their stream; null where there was none. */
+  readonly request_id: string | null;
+  /** Its answer waits for those of others. */
+  readonly batched?: boolean;
 }
 
 /** So many calls of a batch run at the same time. */
@@ -36,13 +42,13 @@ export class Dispatcher {
   readonly #methods = new Map<string, Method>(METHODS.map((method) => [method.name, method]));
   readonly #runtime: Runtime;
   readonly #rate: RateLimit;
-  readonly #callsMax: number;
-  readonly #onDefect: (error: unknown) => void;
+  readonly #limits: ServerLimits;
+  readonly #onDefect: OnDefect;
 
-  constructor(runtime: Runtime, rate: RateLimit, callsMax: number, onDefect: (error: unknown) => void) {
+  constructor(runtime: Runtime, rate: RateLimit, limits: ServerLimits, onDefect: OnDefect) {
     this.#runtime = runtime;
     this.#rate = rate;
-    this.#callsMax = callsMax;
+    this.#limits = limits;
     this.#onDefect = onDefect;
   }
 
@@ -50,15 +56,17 @@ export class Dispatcher {
   async answer(text: Uint8Array, calling: Calling): Promise<RpcResponse | RpcResponse[] | undefined> {
     let message: unknown;
     try {
-      message = parseJson(text);
+      message = parseJson(text, this.#limits);
     } catch (error) {
-      if (error instanceof InvalidInputError) return refusal(null, RPC.parseError, error.field, error.reason);
-      throw error;
+      if (!(error instanceof InvalidInputError)) throw error;
+      if (!(error instanceof JsonShapeError)) return refusal(null, RPC.parseError, error.field, error.reason);
+      return refusal(idOf(error.value), RPC.invalidRequest, error.field, error.reason);
     }
     if (!Array.isArray(message)) return this.#one(message, calling);
     if (message.length === 0) return refusal(null, RPC.invalidRequest, "", "the batch is empty");
-    if (message.length > this.#callsMax)
-      return refusal(null, RPC.invalidRequest, "", `a batch holds at most ${this.#callsMax} calls`);
+    const { callsPerBatch } = this.#limits;
+    if (message.length > callsPerBatch)
+      return refusal(null, RPC.invalidRequest, "", `a batch holds at most ${callsPerBatch} calls`);
     const said = await this.#batch(message, calling);
     return said.length === 0 ? undefined : said;
   }
@@ -69,7 +77,7 @@ export class Dispatcher {
     let left = calling.bytesMax;
     for (let start = 0; start < messages.length; start += SLICE) {
       const slice = messages.slice(start, start + SLICE);
-      const share = { ...calling, bytesMax: left / slice.length };
+      const share = { ...calling, bytesMax: left / slice.length, batched: messages.length > 1 };
       for (const answer of await Promise.all(slice.map((one) => this.#one(one, share)))) {
         if (answer === undefined) continue;
         said.push(answer);
@@ -90,7 +98,8 @@ export class Dispatcher {
         ? { jsonrpc: "2.0", id, error: rpcErrorOf(result) }
         : { jsonrpc: "2.0", id, result: result ?? null };
     } catch (error) {
-      if (!(error instanceof TidingsError)) this.#onDefect(error);
+      const { request_id } = calling;
+      if (!(error instanceof TidingsError)) this.#onDefect(error, { request_id, method: call.method });
       return id === undefined ? undefined : { jsonrpc: "2.0", id, error: errorOf(error) };
     }
   }
@@ -99,16 +108,27 @@ export class Dispatcher {
     const { caller, bytesMax, session } = calling;
     const waitMs = this.#rate.take(caller.token_id ?? "", 1);
     if (waitMs > 0) throw new OverloadedError("more calls than this token may make; slow down", waitMs);
-    const method = this.#methods.get(name);
+    const method = this.#methods.get(canonicalName(name));
     if (method === undefined) throw new UnknownMethodError(name);
     caller.mustHave(method.scope);
     if (bytesMax <= 0) throw new OverloadedError("the answers of the batch are large enough already", RETRY_MS);
     if (typeof params !== "object" || params === null || Array.isArray(params))
       throw new InvalidInputError("params", "must be an object");
-    const result = await method.run(parseInput(method.params, params), { ...calling, runtime: this.#runtime });
-    if (method.announced === true) await session?.told();
+    const parsed = parseInput(method.params, params);
+    // What is told on a stream waits for the answers of calls that announce something.
+    if (session !== null && calling.batched === true && waits(parsed))
+      throw new InvalidInputError("wait_ms", "a call that waits holds up the others of its batch; send it by itself");
+    const { announced } = method;
+    if (announced !== undefined) session?.announcing(announced);
+    const result = await method.run(parsed, { ...calling, runtime: this.#runtime });
+    if (announced !== undefined) await session?.announce(announced, result);
     return result;
   }
+}
+
+function waits(params: unknown): boolean {
+  const { wait_ms } = params as { wait_ms?: number };
+  return wait_ms !== undefined && wait_ms > 0;
 }
 
 class UnknownMethodError extends TidingsError {
@@ -125,6 +145,13 @@ function errorOf(error: unknown): RpcError {
 export function refusal(id: RpcId, code: number, field: string, reason: string): Refusal {
   const message = field === "" ? reason : `${field}: ${reason}`;
   return { jsonrpc: "2.0", id, error: { code, message, data: { code: "invalid_input", field, reason } } };
+}
+
+/** Of what may be no call at all; null where it has none. */
+export function idOf(message: unknown): RpcId {
+  if (typeof message !== "object" || message === null || !("id" in message)) return null;
+  const { id } = message;
+  return typeof id === "string" || typeof id === "number" ? id : null;
 }
 
 /** `jsonrpc` may be absent. A call without an `id` is a notification: it is run, and not answered. */

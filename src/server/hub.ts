@@ -1,12 +1,18 @@
 /** Every open connection, by user; one reading of the journal for all of them. */
-import { AssertionError } from "../domain/errors.js";
+import { AssertionError, ConflictError } from "../domain/errors.js";
 import type { UserId } from "../domain/ids.js";
 import { every, later } from "../platform/timers.js";
 import type { Progress } from "../runtime/setting.js";
 import type { ShownBatch, Tidings } from "../tidings.js";
-import { type Audience, CLOSE, type Connection } from "./connection.js";
-import { countsFrame, PushFrame, progressFrame } from "./frames.js";
+import type { Audience, Connection, Widened } from "./connection.js";
+import { type Cursor, isAfter } from "./cursor.js";
+import { type Bounds, countsFrame, framesOf, progressFrame } from "./frames.js";
 import type { ServerLimits } from "./limits.js";
+import type { Resumption } from "./method.js";
+import type { Metrics } from "./metrics.js";
+import type { ResetReason } from "./notifications.js";
+import { CLOSE } from "./transport.js";
+import { wants } from "./view.js";
 
 const TICK_MS = 1_000;
 /** Counts are a state: under load, one of them stands for many. */
@@ -18,6 +24,7 @@ export class Hub implements Audience {
   readonly #tidings: Tidings;
   readonly #limits: ServerLimits;
   readonly #onDefect: (error: unknown) => void;
+  readonly #metrics: Metrics;
   readonly #byUser = new Map<UserId, Set<Connection>>();
   /** Those of them who follow conversations. */
   readonly #followers = new Map<UserId, Set<Connection>>();
@@ -35,13 +42,14 @@ export class Hub implements Audience {
   #reading: AbortController | undefined;
   #closed = false;
 
-  constructor(tidings: Tidings, limits: ServerLimits, onDefect: (error: unknown) => void) {
+  constructor(tidings: Tidings, limits: ServerLimits, onDefect: (error: unknown) => void, metrics: Metrics) {
     this.#tidings = tidings;
     this.#limits = limits;
     this.#onDefect = onDefect;
-    const tickMs = Math.min(TICK_MS, limits.pingMs, limits.pongMs);
+    this.#metrics = metrics;
+    const tickMs = Math.min(TICK_MS, limits.pingMs, limits.pongMs, limits.heartbeatMs);
     this.#stopTicking = every(tickMs, async () => {
-      for (const connection of this.#connections()) connection.tick();
+      for (const connection of this.#connections()) connection.tick(tidings.journal_id, this.#seq);
     });
     this.#stopListening = tidings.onProgress((progress) => {
       if (progress.type === "text") this.#progress(progress);
@@ -56,12 +64,22 @@ export class Hub implements Audience {
     return this.#byUser.get(user_id)?.size ?? 0;
   }
 
+  /** Bytes that wait for the client that is furthest behind. */
+  get mostWaiting(): number {
+    let most = 0;
+    for (const { outlet } of this.#connections()) most = Math.max(most, outlet.waiting);
+    return most;
+  }
+
   *#connections(): Generator<Connection> {
     for (const connections of this.#byUser.values()) yield* connections;
   }
 
-  /** Takes a client in: it hears of everything from now on, and is told what waits already. */
-  async add(connection: Connection): Promise<void> {
+  /**
+   * Takes a client in: it hears of everything from now on, and is told first what has happened since the cursor that it
+   * comes with, or, without one that is any good, what waits already.
+   */
+  async add(connection: Connection, cursor: Cursor | null = null): Promise<void> {
     if (this.#closed) {
       connection.close(CLOSE.goingAway, "the server is going away");
       return;
@@ -70,18 +88,27 @@ export class Hub implements Audience {
     const connections = this.#byUser.get(user_id) ?? new Set();
     this.#byUser.set(user_id, connections.add(connection));
     this.#size += 1;
-    connection.onClose(() => this.#remove(connection));
+    this.viewed(connection);
     this.#read();
     try {
-      const inbox = await connection.caller.as(user_id).inbox(this.#limits.itemsAtConnect);
-      await connection.welcome(inbox, this.#tidings.journal_id);
+      const resumption = cursor === null ? null : await this.canResume(cursor);
+      if (cursor !== null && resumption?.reset === null) {
+        await this.resume(connection, cursor);
+        return;
+      }
+      if (resumption !== null && resumption.reset !== null) connection.reset(resumption.reset, resumption);
+      const { items, counts, seq } = await connection.caller.as(user_id).inbox(this.#limits.itemsAtConnect);
+      // After a reset everything is told that comes after its `newest_seq`, also what has come since.
+      const upTo = resumption?.newest_seq ?? seq;
+      const waiting = { items: items.filter((item) => item.seq <= upTo), counts, seq: upTo };
+      await connection.welcome(waiting, this.#tidings.journal_id);
     } catch (error) {
       this.#onDefect(error);
       connection.close(CLOSE.internal, "an error of the server itself");
     }
   }
 
-  #remove(connection: Connection): void {
+  left(connection: Connection): void {
     const connections = this.#byUser.get(connection.caller.user_id);
     if (connections?.delete(connection) !== true) return;
     this.#size -= 1;
@@ -100,9 +127,13 @@ export class Hub implements Audience {
     this.#reading = reading;
     this.#follow(reading.signal).catch((error: unknown) => {
       if (reading.signal.aborted) return;
-      this.#onDefect(error);
       if (this.#reading === reading) this.#reading = undefined;
       this.#wake(Number.POSITIVE_INFINITY);
+      if (isTooOld(error)) {
+        void this.#startAnew();
+        return;
+      }
+      this.#onDefect(error);
       // They connect again and are told what they have missed.
       for (const connection of this.#connections()) connection.close(CLOSE.internal, "an error of the server itself");
     });
@@ -121,6 +152,14 @@ export class Hub implements Audience {
     }
   }
 
+  shed(): void {
+    this.#metrics.shed.add();
+  }
+
+  slow(): void {
+    this.#metrics.slow.add();
+  }
+
   viewed(connection: Connection): void {
     const { user_id } = connection.caller;
     if (!connection.followsConversations) this.#unfollow(connection);
@@ -135,27 +174,92 @@ export class Hub implements Audience {
   }
 
   /** In the order of the journal. */
-  #push({ pushes, conversations }: ShownBatch): void {
-    const { journal_id } = this.#tidings;
-    let next = 0;
-    const upTo = (seq: number) => {
-      for (let push = conversations[next]; push !== undefined && push.seq < seq; push = conversations[next]) {
-        const frame = PushFrame.ofThread(push, journal_id);
-        for (const connection of this.#followers.get(push.user_id) ?? [])
-          connection.pushOfThread(frame, push.observation);
-        next += 1;
-      }
-    };
-    for (const push of pushes) {
-      upTo(push.seq);
-      const frame = PushFrame.ofNotification(push, journal_id);
-      for (const connection of this.#byUser.get(push.user_id) ?? []) {
-        if (connection.caller.user_id !== push.notification.user_id)
-          throw new AssertionError("a push was about to go to another user");
+  #push(batch: ShownBatch): void {
+    for (const { user_id, frame } of framesOf(batch, this.#tidings.journal_id))
+      for (const connection of this.#byUser.get(user_id as UserId) ?? []) {
+        mustBeFor(connection, user_id);
         connection.push(frame);
       }
+  }
+
+  /** Retention went faster than the reading: everybody is told that something may be missing, and reads anew. */
+  async #startAnew(): Promise<void> {
+    for (const connection of this.#connections()) {
+      if (connection.outlet.isLevel) connection.catchUp(null);
+      // It is being told something else from the journal, which would have to fit.
+      else connection.close(CLOSE.internal, "retention has removed what was about to be told; connect again");
+      connection.outlet.hold();
     }
-    upTo(Number.POSITIVE_INFINITY);
+    const behind = [...this.#connections()];
+    if (this.#size > 0) this.#read();
+    try {
+      const bounds = await this.#bounds();
+      for (const connection of behind) resetTo(connection, "cursor_too_old", bounds);
+    } catch (error) {
+      if (!this.#closed) this.#onDefect(error);
+    }
+  }
+
+  async #bounds(): Promise<Bounds> {
+    const { floor_seq, last_seq } = await this.#tidings.facts();
+    return { journal_id: this.#tidings.journal_id, oldest_seq: floor_seq, newest_seq: last_seq };
+  }
+
+  async canResume({ journal_id, after_seq, after_part }: Cursor): Promise<Resumption> {
+    const bounds = await this.#bounds();
+    const first = after_part === undefined ? after_seq + 1 : after_seq;
+    const reset =
+      journal_id !== bounds.journal_id
+        ? "other_journal"
+        : after_seq > bounds.newest_seq
+          ? "cursor_ahead"
+          : first < bounds.oldest_seq
+            ? "cursor_too_old"
+            : null;
+    return { ...bounds, reset };
+  }
+
+  /** From the journal, at the pace of the client; what comes meanwhile is kept only for the last piece of the way. */
+  async resume(connection: Connection, cursor: Cursor, widened?: Widened): Promise<void> {
+    const { user_id } = connection.caller;
+    const since = widened?.since ?? cursor;
+    const from = since.after_part === undefined ? since.after_seq : Math.max(0, since.after_seq - 1);
+    connection.catchUp(cursor);
+    let holds = false;
+    try {
+      const missed = this.#tidings.replay(user_id, from, { conversations: connection.followsConversations });
+      for await (const batch of missed) {
+        for (const { user_id: whose, frame } of framesOf(batch, this.#tidings.journal_id)) {
+          mustBeFor(connection, whose);
+          if (!isAfter(frame, since) || !connection.wants(frame)) continue;
+          if (isAfter(frame, cursor)) await connection.outlet.older(frame);
+          // What was told already stands after it.
+          else if (widened !== undefined && !wants(widened.before, frame)) {
+            await this.#cutOff(connection, "view_widened");
+            return;
+          }
+          if (connection.outlet.isClosing) return;
+        }
+        if (!batch.end) continue;
+        if (holds) {
+          connection.caughtUp(batch.seq);
+          const counts = await this.#tidings.counts(user_id);
+          connection.counts(countsFrame(counts, batch.seq, this.#tidings.journal_id));
+          return;
+        }
+        connection.outlet.hold();
+        holds = true;
+      }
+    } catch (error) {
+      if (!isTooOld(error)) throw error;
+      await this.#cutOff(connection, "cursor_too_old");
+    }
+  }
+
+  /** It cannot be told what it has missed. */
+  async #cutOff(connection: Connection, reason: ResetReason): Promise<void> {
+    connection.outlet.hold();
+    resetTo(connection, reason, await this.#bounds());
   }
 
   /** Resolves when all that is committed now was pushed to those who are connected. */
@@ -178,15 +282,20 @@ export class Hub implements Audience {
   /** A piece of an answer, after all that was journaled before it. */
   #progress(progress: Progress & { readonly type: "text" }): void {
     const { user_id } = progress;
-    if (this.#progresses >= PROGRESS_MAX || !this.#followers.has(user_id)) return;
+    if (!this.#followers.has(user_id)) return;
+    if (this.#progresses >= PROGRESS_MAX) {
+      this.shed();
+      return;
+    }
     this.#progresses += 1;
     // It fails where the store has been closed meanwhile.
     const before = this.#tidings.lastSeq().catch(() => 0);
     this.#progressing = this.#progressing.then(async () => {
-      await this.#reached(await before);
+      const after_seq = await before;
+      await this.#reached(after_seq);
       this.#progresses -= 1;
-      const frame = progressFrame(progress);
-      for (const connection of this.#followers.get(user_id) ?? []) connection.pushDroppable(frame);
+      const frame = progressFrame(progress, after_seq);
+      for (const connection of this.#followers.get(user_id) ?? []) connection.progress(frame);
     });
   }
 
@@ -216,6 +325,13 @@ export class Hub implements Audience {
     for (const connection of connections) connection.counts(frame);
   }
 
+  /** Takes nobody in any more, and ends each client when its calls are answered. Resolves when all are. */
+  async drain(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#connections()].map((connection) => connection.drain()));
+  }
+
+  /** Whoever is still there is ended as they are. */
   close(): void {
     this.#closed = true;
     this.#stopTicking();
@@ -224,4 +340,17 @@ export class Hub implements Audience {
     this.#wake(Number.POSITIVE_INFINITY);
     for (const connection of this.#connections()) connection.close(CLOSE.goingAway, "the server is going away");
   }
+}
+
+function isTooOld(error: unknown): boolean {
+  return error instanceof ConflictError && error.reason === "cursor_too_old";
+}
+
+function resetTo(connection: Connection, reason: ResetReason, bounds: Bounds): void {
+  connection.reset(reason, bounds);
+  connection.caughtUp(bounds.newest_seq);
+}
+
+function mustBeFor(connection: Connection, user_id: string): void {
+  if (connection.caller.user_id !== user_id) throw new AssertionError("a push was about to go to another user");
 }

@@ -1,8 +1,17 @@
 /** What a method is: its name, the scope it needs, the form of its parameters, and what it does. One file each. */
 import type { z } from "zod";
+import type { Miss } from "../domain/errors.js";
 import type { Scope } from "../domain/token.js";
 import type { Tidings } from "../tidings.js";
 import type { Caller } from "./access.js";
+import type { Cursor } from "./cursor.js";
+import type { EventCounts } from "./event_counts.js";
+import type { Bounds } from "./frames.js";
+import type { Log } from "./log.js";
+import type { NotificationName, ResetReason } from "./notifications.js";
+import type { Rest } from "./rest.js";
+import type { Answered } from "./results/plain.js";
+import type { ClientView } from "./view.js";
 import type { Waits } from "./waits.js";
 
 /** What methods work on. */
@@ -10,24 +19,34 @@ export interface Runtime {
   readonly tidings: Tidings;
   readonly version: string;
   readonly started_at: string;
-  /** Open WebSocket connections. */
+  /** Open streams. */
   connections(): number;
+  /** Whether a stream could go on from there. */
+  canResume(cursor: Cursor): Promise<Resumption>;
   readonly waits: Waits;
+  readonly events: EventCounts;
+  readonly log: Log;
+  readonly rest: Rest;
 }
 
-/** What a client wants to hear of conversations beside what every client is told. */
-export interface ClientView {
-  readonly conversation: boolean;
-  /** Also what the agent was told. */
-  readonly observe: boolean;
+/** Whether a stream goes on from a cursor, and what of the journal can be told. */
+export interface Resumption extends Bounds {
+  /** Null: it goes on. */
+  readonly reset: ResetReason | null;
 }
 
-/** A connection that is told things, and not only answered. */
+/** A stream that is told things, and not only answered. */
 export interface Session {
   /** From now on it is told what it asks for here. */
   initialize(view: ClientView): Promise<void>;
-  /** Resolves when it was told of all that is committed now. */
-  told(): Promise<void>;
+  /** After the answer, it is told what has happened after the cursor, and goes on from there. */
+  resume(cursor: Cursor): Promise<Resumption>;
+  /** Lines of the log are told from now on. */
+  followLog(): void;
+  /** A call is about to cause what it announces. */
+  announcing(announced: Announced): void;
+  /** What it has announced is told, and what else it has caused is told after its answer. */
+  announce(announced: Announced, result: unknown): Promise<void>;
 }
 
 export interface Context {
@@ -41,22 +60,32 @@ export interface Context {
   readonly gone: AbortSignal;
 }
 
+/** What a call causes, as its own stream hears of it. */
+export interface Announced {
+  /** These are told before the answer, if they are about the thread or the turns that the answer names. */
+  readonly before: readonly NotificationName[];
+  /** Whether items that come while it runs stand after the answer; of others it may take a while. */
+  readonly items: boolean;
+}
+
 export interface Method {
   readonly name: string;
   readonly scope: Scope;
   readonly summary: string;
   readonly params: z.ZodType;
-  /** It changes a thread or a turn: whoever is told of that hears it before the answer. */
-  readonly announced?: true;
+  /** The form of what it answers. Nobody checks it while it runs: the types do, and tests. */
+  readonly result: z.ZodType;
+  readonly announced?: Announced;
   /** Answers the result, or the `Miss` that says why nothing changed. */
   run(params: unknown, context: Context): Promise<unknown>;
 }
 
-/** Ties the type of `run`'s parameters to their schema. */
-export function defineMethod<Params extends z.ZodType>(
-  method: Omit<Method, "params" | "run"> & {
+/** Ties the types of what `run` takes and answers to their schemas. */
+export function defineMethod<Params extends z.ZodType, Result extends z.ZodType>(
+  method: Omit<Method, "params" | "result" | "run"> & {
     readonly params: Params;
-    run(params: z.output<Params>, context: Context): Promise<unknown>;
+    readonly result: Result;
+    run(params: z.output<Params>, context: Context): Promise<Answered<z.output<Result>> | Miss>;
   },
 ): Method {
   return method as Method;

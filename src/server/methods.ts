@@ -7,7 +7,10 @@ import { agentSettle } from "./methods/agent_settle.js";
 import { eventEmit } from "./methods/event_emit.js";
 import { inboxCounts } from "./methods/inbox_counts.js";
 import { initialize } from "./methods/initialize.js";
+import { mcpApprove } from "./methods/mcp_approve.js";
+import { mcpList } from "./methods/mcp_list.js";
 import { notificationAck } from "./methods/notification_ack.js";
+import { notificationChanged } from "./methods/notification_changed.js";
 import { notificationExplain } from "./methods/notification_explain.js";
 import { notificationList } from "./methods/notification_list.js";
 import { notificationNotify } from "./methods/notification_notify.js";
@@ -16,11 +19,17 @@ import { notificationRedrive } from "./methods/notification_redrive.js";
 import { queueList } from "./methods/queue_list.js";
 import { queueRemove } from "./methods/queue_remove.js";
 import { queueUpdate } from "./methods/queue_update.js";
+import { runtimeLogStream } from "./methods/runtime_log_stream.js";
+import { runtimePause } from "./methods/runtime_pause.js";
 import { runtimePrune } from "./methods/runtime_prune.js";
+import { runtimeResume } from "./methods/runtime_resume.js";
 import { runtimeStatus } from "./methods/runtime_status.js";
 import { settingsGet } from "./methods/settings_get.js";
 import { settingsUpdate } from "./methods/settings_update.js";
+import { statsSeries } from "./methods/stats_series.js";
+import { streamResume } from "./methods/stream_resume.js";
 import { subscriberList } from "./methods/subscriber_list.js";
+import { subscriberPreview } from "./methods/subscriber_preview.js";
 import { threadClose } from "./methods/thread_close.js";
 import { threadList } from "./methods/thread_list.js";
 import { threadPause } from "./methods/thread_pause.js";
@@ -37,9 +46,11 @@ import { turnSteer } from "./methods/turn_steer.js";
 
 export const METHODS: readonly Method[] = [
   initialize,
+  streamResume,
   eventEmit,
   notificationNotify,
   notificationList,
+  notificationChanged,
   notificationRead,
   notificationAck,
   notificationExplain,
@@ -63,11 +74,25 @@ export const METHODS: readonly Method[] = [
   agentSettle,
   agentFail,
   subscriberList,
+  subscriberPreview,
+  statsSeries,
   settingsGet,
   settingsUpdate,
+  mcpList,
+  mcpApprove,
   tokenCreate,
   tokenList,
   tokenRevoke,
   runtimeStatus,
+  runtimePause,
+  runtimeResume,
+  runtimeLogStream,
   runtimePrune,
 ];
+
+const ALIAS = "holon/";
+
+/** `holon/status` is `runtime/status`, and so on. */
+export function canonicalName(name: string): string {
+  return name.startsWith(ALIAS) ? `runtime/${name.slice(ALIAS.length)}` : name;
+}

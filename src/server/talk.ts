@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { LIMITS } from "../domain/limits.js";
 import { wordSchema } from "../domain/parse.js";
-import type { ThreadView, TurnView } from "../runtime/conversation.js";
+import type { ThreadSummaryView, ThreadView, TurnView } from "../runtime/conversation.js";
 
 const partSchema = z.strictObject({ type: z.literal("input_text"), text: z.string() });
 
@@ -11,6 +11,9 @@ const messageSchema = z.strictObject({
   role: z.literal("user"),
   content: z.array(partSchema).min(1, "must not be empty"),
 });
+
+/** In a described schema: it may also be a text of so many characters. */
+export const OR_TEXT = "x-or-text";
 
 /** A user's words, as a text or as messages; several of them are one, each on lines of its own. */
 export const inputSchema = z
@@ -27,7 +30,9 @@ export const inputSchema = z
   }))
   .refine(({ text }) => text.trim() !== "", "must not be empty")
   .refine(({ text }) => text.length <= LIMITS.contentChars, `is longer than ${LIMITS.contentChars} characters`)
-  .refine(({ text }) => text.isWellFormed(), "holds a lone surrogate, which is not text");
+  .refine(({ text }) => text.isWellFormed(), "holds a lone surrogate, which is not text")
+  // What is made of a text before it is looked at cannot be seen in the schema.
+  .meta({ [OR_TEXT]: LIMITS.contentChars });
 
 const word = wordSchema(LIMITS.idChars);
 
@@ -47,6 +52,12 @@ export function threadAnswer(thread: ThreadView): ThreadAnswer {
   const { thread_id, state, created_at } = thread;
   const shown = state === "open" ? "running" : state;
   return { ...thread, session_id: thread_id, state: shown, started_at: created_at };
+}
+
+export type ThreadSummaryAnswer = ThreadAnswer & Omit<ThreadSummaryView, keyof ThreadView>;
+
+export function summaryAnswer(thread: ThreadSummaryView): ThreadSummaryAnswer {
+  return { ...thread, ...threadAnswer(thread) };
 }
 
 /** Of a turn that was begun just now, or waits. */

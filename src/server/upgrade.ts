@@ -1,15 +1,18 @@
 /** From an HTTP request to a WebSocket: who asks is known before anything is upgraded. */
 import { type IncomingMessage, type Server, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
-import { WebSocketServer } from "ws";
-import { InvalidInputError, OverloadedError, TidingsError } from "../domain/errors.js";
-import type { Clock } from "../platform/clock.js";
-import { Connection } from "./connection.js";
+import { type Server as Sockets, WebSocketServer } from "ws";
+import { InvalidInputError, TidingsError } from "../domain/errors.js";
+import { Connection, type ConnectionParts } from "./connection.js";
 import { pathOf } from "./gate.js";
 import { bearerOf, type Http, type HttpParts } from "./http.js";
 import type { Hub } from "./hub.js";
+import { type Admission, askedOf } from "./stream_request.js";
+import { INBOX_VIEW } from "./view.js";
+import { ClientSocket, WebSocketTransport } from "./web_socket.js";
 import { httpStatusOf, publicReport } from "./wire.js";
 
+const PATH = "/ws";
 const PROTOCOL = "tidings.v1";
 /** Browsers cannot set a header on a WebSocket: they offer the token as a subprotocol beside ours. */
 const BEARER_PREFIX = "bearer.";
@@ -18,16 +21,19 @@ export class Upgrade {
   readonly #parts: HttpParts;
   readonly #http: Http;
   readonly #hub: Hub;
-  readonly #clock: Clock;
-  readonly #sockets: WebSocketServer;
+  readonly #connections: ConnectionParts;
+  readonly #admission: Admission;
+  readonly #sockets: Sockets<typeof ClientSocket>;
 
-  constructor(parts: HttpParts, http: Http, hub: Hub, clock: Clock) {
+  constructor(parts: HttpParts, http: Http, hub: Hub, connections: ConnectionParts, admission: Admission) {
     this.#parts = parts;
     this.#http = http;
     this.#hub = hub;
-    this.#clock = clock;
+    this.#connections = connections;
+    this.#admission = admission;
     this.#sockets = new WebSocketServer({
       noServer: true,
+      WebSocket: ClientSocket,
       clientTracking: false,
       perMessageDeflate: false,
       maxPayload: parts.limits.messageBytes,
@@ -37,35 +43,85 @@ export class Upgrade {
       autoPong: false,
       handleProtocols: (offered) => (offered.has(PROTOCOL) ? PROTOCOL : false),
     });
+    this.#sockets.on("headers", (headers, request) => {
+      headers.push(`x-request-id: ${parts.requests.idOf(request)}`);
+    });
+    // What is no handshake is refused in the same form as all else.
+    this.#sockets.on("wsClientError", ({ message }, socket, request) =>
+      this.#refuse(request, socket, new InvalidInputError("", message), 400, ["sec-websocket-version: 13"]),
+    );
   }
 
   async handle(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     // A client that goes away while it is being looked at is nobody's failure.
-    socket.on("error", () => socket.destroy());
+    socket.on("error", destroyIt);
+    const { gate, limits, requests } = this.#parts;
+    const path = pathOf(request);
+    requests.beginUpgrade(request, path === PATH ? PATH : "other", path);
     try {
-      const { gate, limits, dispatcher, onDefect } = this.#parts;
       gate.check(request);
-      if (pathOf(request) !== "/ws") throw new TidingsError("not_found", "the WebSocket is at /ws");
+      if (path !== PATH) throw new TidingsError("not_found", "the WebSocket is at /ws");
+      if (request.method !== "GET") {
+        const error = new InvalidInputError("", `${PATH} does not take ${request.method}`);
+        this.#refuse(request, socket, error, 405, ["allow: GET"]);
+        return;
+      }
       const offered = protocolsOf(request);
       if (offered.length > 0 && !offered.includes(PROTOCOL))
         throw new InvalidInputError("sec-websocket-protocol", `must offer ${PROTOCOL}`);
       const offeredToken = offered.find((name) => name.startsWith(BEARER_PREFIX))?.slice(BEARER_PREFIX.length);
       const caller = await this.#http.callerOf(request, bearerOf(request) ?? offeredToken);
-      caller.mustHave("read");
-      if (!this.#parts.ready() || this.#hub.size >= limits.sockets)
-        throw new OverloadedError("no more connections are taken now", 1_000);
-      if (this.#hub.sizeOf(caller.user_id) >= limits.socketsPerUser)
-        throw new OverloadedError(`this user has ${limits.socketsPerUser} connections already`, 1_000);
-      if (socket.destroyed) return;
+      const { view, cursor } = askedOf(request, INBOX_VIEW);
+      this.#admission.take(caller);
+      if (socket.destroyed) {
+        requests.upgraded(request, null);
+        return;
+      }
       this.#sockets.handleUpgrade(request, socket, head, (webSocket) => {
-        const hub = this.#hub;
-        void hub.add(new Connection(webSocket, caller, dispatcher, limits, this.#clock, hub, onDefect));
+        requests.upgraded(request, 101);
+        // From now on the WebSocket looks after it.
+        socket.off("error", destroyIt);
+        const transport = new WebSocketTransport(webSocket, limits, this.#connections.clock);
+        const connection = new Connection(transport, caller, view, this.#connections, requests.idOf(request));
+        void this.#hub.add(connection, cursor);
       });
     } catch (error) {
-      if (!(error instanceof TidingsError)) this.#parts.onDefect(error);
-      refuse(socket, error);
+      if (!(error instanceof TidingsError)) this.#parts.onDefect(error, { request_id: requests.idOf(request) });
+      this.#refuse(request, socket, error);
     }
   }
+
+  #refuse(
+    request: IncomingMessage,
+    socket: Duplex,
+    error: unknown,
+    status = httpStatusOf(error),
+    headers: readonly string[] = [],
+  ): void {
+    const { requests } = this.#parts;
+    const report = publicReport(error);
+    const body = JSON.stringify({ error: report });
+    const lines = [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      "connection: close",
+      "content-type: application/json; charset=utf-8",
+      `content-length: ${Buffer.byteLength(body)}`,
+      `x-request-id: ${requests.idOf(request)}`,
+      ...(status === 401 ? ["www-authenticate: Bearer"] : []),
+      ...(report.retry_after_ms === undefined ? [] : [`retry-after: ${Math.ceil(report.retry_after_ms / 1_000)}`]),
+      ...headers,
+    ];
+    requests.upgraded(request, socket.writable ? status : null);
+    if (!socket.writable) {
+      socket.destroy();
+      return;
+    }
+    socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+  }
+}
+
+function destroyIt(this: Duplex): void {
+  this.destroy();
 }
 
 export function wantsWebSocket(request: IncomingMessage): boolean {
@@ -93,23 +149,4 @@ function protocolsOf(request: IncomingMessage): string[] {
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "");
-}
-
-function refuse(socket: Duplex, error: unknown): void {
-  const status = httpStatusOf(error);
-  const report = publicReport(error);
-  const body = JSON.stringify({ error: report });
-  const lines = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    "connection: close",
-    "content-type: application/json; charset=utf-8",
-    `content-length: ${Buffer.byteLength(body)}`,
-    ...(status === 401 ? ["www-authenticate: Bearer"] : []),
-    ...(report.retry_after_ms === undefined ? [] : [`retry-after: ${Math.ceil(report.retry_after_ms / 1_000)}`]),
-  ];
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
-  socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }

@@ -1,5 +1,17 @@
 /** Errors as the wire shows them. Codes and `data` are the contract, the text is not. */
-import { type ErrorCode, type ErrorReport, errorReport, isMiss, type Miss } from "../domain/errors.js";
+import {
+  AccessError,
+  type ErrorCode,
+  type ErrorReport,
+  errorReport,
+  InvalidInputError,
+  isMiss,
+  type Miss,
+  OverloadedError,
+  TidingsError,
+} from "../domain/errors.js";
+import type { Cursor } from "./cursor.js";
+import { CLOSE, type CloseCode } from "./transport.js";
 
 export const RPC = {
   parseError: -32700,
@@ -13,6 +25,9 @@ export const RPC = {
   notFound: -32004,
   conflict: -32009,
 } as const;
+
+/** How long somebody waits for whom another program holds the storage. */
+const BUSY_RETRY_MS = 1_000;
 
 type Code = ErrorCode | "internal";
 
@@ -59,7 +74,7 @@ const HTTP_STATUS: Record<Code, number> = {
 export interface RpcError {
   code: number;
   message: string;
-  data: Omit<ErrorReport, "message"> & { id?: string };
+  data: Omit<ErrorReport, "message"> & { id?: string; cursor?: Cursor };
 }
 
 export function rpcErrorOf(error: unknown): RpcError {
@@ -81,7 +96,31 @@ export function httpStatusOf(error: unknown): number {
 /** A defect of ours is told in the log; the caller gets no more than that it happened. */
 export function publicReport(error: unknown): ErrorReport {
   const report = errorReport(error);
-  return report.code === "internal"
-    ? { code: "internal", message: "an error of the server itself; see its log" }
-    : report;
+  if (report.code === "internal") return { code: "internal", message: "an error of the server itself; see its log" };
+  return report.code === "store_busy" ? { ...report, retry_after_ms: BUSY_RETRY_MS } : report;
+}
+
+/** Why a stream ends, as its last line says it; with a cursor, from where to go on. */
+export function endingError(code: CloseCode, reason: string, cursor?: Cursor): RpcError {
+  const told = rpcErrorOf(endOf(code, reason));
+  // What is too long is not read to where it would be JSON.
+  const error = code === CLOSE.tooLarge ? { ...told, code: RPC.parseError } : told;
+  return cursor === undefined ? error : { ...error, data: { ...error.data, cursor } };
+}
+
+function endOf(code: CloseCode, reason: string): Error {
+  switch (code) {
+    case CLOSE.policy:
+      return new AccessError("unauthorized", reason);
+    case CLOSE.tooSlow:
+      return new OverloadedError(reason, 0);
+    case CLOSE.tooLarge:
+    case CLOSE.notText:
+      return new InvalidInputError("", reason);
+    case CLOSE.internal:
+      return new Error(reason);
+    case CLOSE.done:
+    case CLOSE.goingAway:
+      return new TidingsError("closed", reason);
+  }
 }

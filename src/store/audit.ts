@@ -12,6 +12,7 @@ import { epochGrowth, evolve } from "../domain/reducer.js";
 import { COLUMN_CHANNELS, isTerminal, TRANSITIONS } from "../domain/transitions.js";
 import { breathe } from "../platform/timers.js";
 import { auditCarriers, opensCarrier } from "./audit_carriers.js";
+import { UsageAudit } from "./audit_usage.js";
 import type { JournalPage, Store } from "./contract.js";
 
 export interface AuditProblem {
@@ -78,6 +79,7 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
   let events = 0;
   let changes = 0;
   let carriers = 0;
+  const usage = new UsageAudit(floor_seq);
   for (let after = 0; ; ) {
     const page = await readOn(store, after, report);
     for (const entry of page.entries) {
@@ -93,6 +95,7 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
       entries += 1;
       if (entry.type === "event") events += 1;
       if (opensCarrier(entry)) carriers += 1;
+      usage.take(entry);
       if (entry.type === "thread" && entry.thread_id !== null)
         told.set(entry.thread_id, { state: entry.state, seq: entry.seq });
       changes += await auditEntry(store, entry, floor_seq, report);
@@ -108,6 +111,7 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
     if (whole && states.get(id) !== state)
       report("I5", `thread ${id}`, `is ${states.get(id)}, and the journal says ${state}`);
   }
+  await usage.finish(store, states, report);
   return { entries, events, changes, carriers };
 }
 

@@ -4,8 +4,10 @@ import { ADDRESSES, CHANNELS, HANDLERS, TARGETS } from "../domain/axes.js";
 import { CARRIER_ENDS, CARRIER_STATES } from "../domain/carrier.js";
 import { BLOCK_FORMS } from "../domain/conversation.js";
 import type { Event } from "../domain/event.js";
+import { HANDLE_STATES } from "../domain/handle.js";
 import type { Change, EntryBody } from "../domain/journal.js";
 import type { JsonObject } from "../domain/json.js";
+import { APPROVALS } from "../domain/mcp.js";
 import type { Notification } from "../domain/notification.js";
 import { POINTS } from "../domain/points.js";
 import { PRIORITIES } from "../domain/priority.js";
@@ -128,6 +130,21 @@ const item = fc.oneof(
   }),
 );
 
+const spent = fc.record({ input: fc.nat(), output: fc.nat(), calls: fc.nat(), time_ms: fc.nat() });
+
+const ended = {
+  type: fc.constant("carrier"),
+  carrier_id: id,
+  state: fc.constant("sent"),
+  point: fc.constantFrom(...POINTS),
+  ended: fc.constant(null),
+  note: fc.constant(null),
+  turn_id: fc.constant(null),
+  items: fc.constant([]),
+  embedded: fc.constant([]),
+  block: fc.constant(null),
+};
+
 const entry = rowOf.chain((row) =>
   fc.option(eventOf(row), { nil: undefined }).chain((event) =>
     fc.array(changeOf(row, event), { maxLength: 3 }).chain((changes) => {
@@ -148,7 +165,42 @@ const entry = rowOf.chain((row) =>
                 continued_by: optional(id),
                 items: fc.array(item, { maxLength: 3 }),
               }),
+              fc.record({
+                type: fc.constant("turn"),
+                turn_id: id,
+                state: fc.constant("active"),
+                source: fc.constant(null),
+                internal: fc.constant(false),
+                content: fc.constant(null),
+                note: fc.constant(null),
+                continued_by: fc.constant(null),
+                items: fc.array(item, { maxLength: 3 }),
+                spent,
+              }),
               fc.record({ type: fc.constant("observation"), subject: text, generation: fc.nat() }),
+              fc.record({
+                type: fc.constant("handle"),
+                handle: text,
+                tool: text,
+                state: fc.constantFrom(...HANDLE_STATES),
+                detail: fc.record(
+                  {
+                    question: text,
+                    result: text,
+                    error: fc.record({ message: text, transient: fc.boolean() }),
+                    output: text,
+                    data: json,
+                  },
+                  { requiredKeys: [] },
+                ),
+              }),
+              fc.record({
+                type: fc.constant("mcp_tool"),
+                server: text,
+                tool: text,
+                by: optional(fc.constantFrom(...APPROVALS)),
+                look: fc.record({ digest: text, description: text, input_schema: json }),
+              }),
               fc.record({ type: fc.constant("settings"), disabled_subscribers: fc.array(text) }),
               fc.record({
                 type: fc.constant("carrier"),
@@ -161,7 +213,9 @@ const entry = rowOf.chain((row) =>
                 items: fc.array(item, { maxLength: 3 }),
                 embedded: fc.array(fc.record({ id, revision: fc.nat(), content: text }), { maxLength: 3 }),
                 block: optional(fc.record({ text, form: fc.constantFrom(...BLOCK_FORMS) })),
+                spent,
               }),
+              fc.record({ ...ended, told: fc.constant(true) }),
               fc.record({
                 type: fc.constant("token"),
                 action: fc.constantFrom("created", "revoked"),

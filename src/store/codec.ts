@@ -7,9 +7,10 @@ import { StoreError, unreachable } from "../domain/errors.js";
 import type { Event } from "../domain/event.js";
 import type { ThreadId, UserId } from "../domain/ids.js";
 import type { Change, EntryBody, JournalEntry, Patch } from "../domain/journal.js";
-import { jsonText } from "../domain/json.js";
+import { jsonText, textJson } from "../domain/json.js";
 import type { Notification } from "../domain/notification.js";
 import { isoTime } from "../domain/time.js";
+import type { Spent } from "../domain/usage.js";
 
 /** The columns of a journal row beside its body. */
 export interface EntryRow {
@@ -26,8 +27,21 @@ for (const address of ADDRESSES)
     for (const handler of HANDLERS)
       AXES_BY_TEXT.set(`${address}/${target}/${handler}`, Object.freeze({ address, target, handler }));
 
+type Texts = Record<Axes["address"], Record<Axes["target"], Record<Axes["handler"], string>>>;
+const TEXTS = Object.fromEntries(
+  ADDRESSES.map((address) => [
+    address,
+    Object.fromEntries(
+      TARGETS.map((target) => [
+        target,
+        Object.fromEntries(HANDLERS.map((handler) => [handler, `${address}/${target}/${handler}`])),
+      ]),
+    ),
+  ]),
+) as Texts;
+
 export function axesText(axes: Axes): string {
-  return `${axes.address}/${axes.target}/${axes.handler}`;
+  return TEXTS[axes.address][axes.target][axes.handler];
 }
 
 export function axesFrom(text: string): Axes {
@@ -62,25 +76,33 @@ export function encodeEntry(body: EntryBody, row: Omit<EntryRow, "seq" | "type">
       return `{"disabled_subscribers":${JSON.stringify(body.disabled_subscribers)}${changes}}`;
     case "token":
       return `{"action":"${body.action}","token_id":"${body.token_id}","scopes":${JSON.stringify(body.scopes)}${changes}}`;
+    case "handle":
+      return `{"handle":${JSON.stringify(body.handle)},"tool":${JSON.stringify(body.tool)},"state":"${body.state}","detail":${JSON.stringify(body.detail)}${changes}}`;
+    case "mcp_tool":
+      return `{"server":${JSON.stringify(body.server)},"tool":${JSON.stringify(body.tool)},"by":${JSON.stringify(body.by)},"look":${JSON.stringify(body.look)}${changes}}`;
     case "carrier":
       return `{"carrier_id":"${body.carrier_id}","state":"${body.state}","point":"${body.point}"${field(
         "ended",
         body.ended,
         null,
-      )}${field("note", body.note, null)}${field("turn_id", body.turn_id, null)}${told(body)}${changes}}`;
+      )}${field("note", body.note, null)}${field("turn_id", body.turn_id, null)}${said(body)}${spentText(body.spent)}${body.told === true ? ',"told":true' : ""}${changes}}`;
     case "turn":
       return `{"turn_id":"${body.turn_id}","state":"${body.state}"${field("source", body.source, null)}${
         body.internal ? ',"internal":true' : ""
-      }${field("content", body.content, null)}${field("note", body.note, null)}${field("continued_by", body.continued_by, null)}${list("items", body.items)}${changes}}`;
+      }${field("content", body.content, null)}${field("note", body.note, null)}${field("continued_by", body.continued_by, null)}${list("items", body.items)}${spentText(body.spent)}${changes}}`;
     default:
       return unreachable(body);
   }
 }
 
 /** What was said with a carrier, and what it embeds. */
-function told({ items, embedded, block }: Extract<EntryBody, { type: "carrier" }>): string {
+function said({ items, embedded, block }: Extract<EntryBody, { type: "carrier" }>): string {
   const block_text = block === null ? "" : `,"block":${JSON.stringify(block)}`;
   return `${list("items", items)}${list("embedded", embedded)}${block_text}`;
+}
+
+function spentText(spent: Spent | undefined): string {
+  return spent === undefined ? "" : `,"spent":${JSON.stringify(spent)}`;
 }
 
 function list(name: string, values: readonly object[]): string {
@@ -89,7 +111,7 @@ function list(name: string, values: readonly object[]): string {
 
 /** One more field of a JSON object; none if the value is what the reader expects. */
 function field(name: string, value: string | number | null, usual: unknown): string {
-  return value === usual ? "" : `,"${name}":${JSON.stringify(value)}`;
+  return value === usual ? "" : `,"${name}":${typeof value === "string" ? textJson(value) : value}`;
 }
 
 export function decodeEntry(row: EntryRow, body: string): JournalEntry {
@@ -126,7 +148,7 @@ function parsed(row: EntryRow, body: string): Loose {
 
 /** Ids, types and severities are made of characters that need no escape. */
 function eventText(event: Event, row: Pick<EntryRow, "at">): string {
-  return `{"id":"${event.id}","type":"${event.type}","severity":"${event.severity}","source":${JSON.stringify(event.source)}${field(
+  return `{"id":"${event.id}","type":"${event.type}","severity":"${event.severity}","source":${textJson(event.source)}${field(
     "timestamp",
     event.timestamp,
     isoTime(row.at),
@@ -151,7 +173,7 @@ function changeText(change: Change, event: Event | undefined, row: Omit<EntryRow
   if (notification === undefined) text += `,"notification_id":"${change.notification_id}"`;
   else text += `,"notification":${notificationText(notification, event, row)}`;
   if (change.event_id !== undefined && change.event_id !== event?.id) text += `,"event_id":"${change.event_id}"`;
-  if (change.subscriber_id !== undefined) text += `,"subscriber_id":${JSON.stringify(change.subscriber_id)}`;
+  if (change.subscriber_id !== undefined) text += `,"subscriber_id":${textJson(change.subscriber_id)}`;
   if (change.row !== undefined) text += `,"row":${change.row}`;
   if (change.words !== undefined) text += `,"words":${JSON.stringify(change.words)}`;
   if (change.note !== undefined) text += `,"note":${JSON.stringify(change.note)}`;
@@ -165,6 +187,7 @@ function patchText(set: Patch): string {
     if (value === undefined) continue;
     text += `${text === "" ? "{" : ","}"${name}":`;
     if (typeof value === "number") text += value;
+    else if (typeof value === "string") text += textJson(value);
     else text += JSON.stringify(name === "effective" ? axesText(value as Axes) : value);
   }
   return text === "" ? "{}" : `${text}}`;
@@ -208,20 +231,25 @@ function expected(event: Event | undefined, row: Omit<EntryRow, "seq" | "type">)
   } as const;
 }
 
+/** Each field is left out where it is what `expected` says, without making that. */
 function notificationText(one: Notification, event: Event | undefined, row: Omit<EntryRow, "seq" | "type">): string {
-  const usual = expected(event, row);
-  let text = `{"id":"${one.id}","subscriber_id":${JSON.stringify(one.subscriber_id)},"axes":"${axesText(one.axes)}"`;
-  text += `,"content":${JSON.stringify(one.content)}`;
-  text += field("user_id", one.user_id, usual.user_id) + field("thread_id", one.thread_id, usual.thread_id);
-  text += field("kind", one.kind, usual.kind) + field("source", one.source, usual.source);
-  text += field("subject", one.subject, usual.subject) + field("severity", one.severity, usual.severity);
-  text += field("inject_at", one.inject_at, usual.inject_at) + field("directive", one.directive, usual.directive);
-  text += field("degraded", one.degraded, null);
-  text += field("dedupe_key", one.dedupe_key, usual.dedupe_key);
-  text += field("dedupe_until", one.dedupe_until, usual.dedupe_until);
-  text += field("wake_ms", one.wake_ms, null);
-  text += field("created_at", one.created_at, usual.created_at) + field("event_id", one.event_id, usual.event_id);
-  text += field("redrive_of", one.redrive_of, null) + field("linked_to", one.linked_to, null);
+  let text = `{"id":"${one.id}","subscriber_id":${textJson(one.subscriber_id)},"axes":"${axesText(one.axes)}"`;
+  text += `,"content":${textJson(one.content)}`;
+  if (one.user_id !== row.user_id) text += `,"user_id":${textJson(one.user_id)}`;
+  text += field("thread_id", one.thread_id, row.thread_id);
+  text += field("kind", one.kind, event?.type) + field("source", one.source, event?.source);
+  text += field("subject", one.subject, event === undefined ? null : event.subject);
+  text += field("severity", one.severity, event?.severity);
+  if (one.inject_at !== "next") text += `,"inject_at":"${one.inject_at}"`;
+  if (one.directive !== null) text += `,"directive":${textJson(one.directive)}`;
+  if (one.degraded !== null) text += `,"degraded":${textJson(one.degraded)}`;
+  text += field("dedupe_key", one.dedupe_key, event === undefined ? null : event.dedupe_key);
+  if (one.dedupe_until !== 0) text += `,"dedupe_until":${one.dedupe_until}`;
+  if (one.wake_ms !== null) text += `,"wake_ms":${one.wake_ms}`;
+  if (one.created_at !== row.at) text += `,"created_at":${one.created_at}`;
+  text += field("event_id", one.event_id, event?.id);
+  if (one.redrive_of !== null) text += `,"redrive_of":"${one.redrive_of}"`;
+  if (one.linked_to !== null) text += `,"linked_to":"${one.linked_to}"`;
   return `${text}${one.data === null ? "" : `,"data":${jsonText(one.data)}`}}`;
 }
 

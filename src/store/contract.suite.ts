@@ -14,7 +14,7 @@ import type { Command } from "../domain/reducer.js";
 import { STATES } from "../domain/transitions.js";
 import { ManualClock } from "../platform/manual_clock.js";
 import { audit } from "./audit.js";
-import type { Acceptance, Claim, Draft, Editor, Store, Stored } from "./contract.js";
+import type { Acceptance, Claim, Draft, Editor, Store, Stored, StoreFigures } from "./contract.js";
 import { PlainEditor } from "./editor.suite.js";
 
 export interface StoreHarness {
@@ -77,6 +77,24 @@ export function acceptance(event: Partial<NewEvent> = {}, ...drafts: Partial<Dra
   };
 }
 
+/** What is kept of how much there is, and what is found by counting. */
+export async function keptAndCounted(store: Store): Promise<[unknown, unknown]> {
+  const sorted = ({ depth, oldest }: Pick<StoreFigures, "depth" | "oldest">) => ({
+    depth: depth.map(({ state, channel, count }) => `${state} ${channel} ${count}`).sort(),
+    oldest,
+  });
+  const look = async (from: Store) => ({
+    all: sorted(await from.figures()),
+    users: await Promise.all(
+      [ALICE, BOB].map(async (user_id) => {
+        const { depth, oldest, counts } = await from.standing(HOST, user_id);
+        return { ...sorted({ depth, oldest }), counts };
+      }),
+    ),
+  });
+  return [await look(store), await store.snapshot(look)];
+}
+
 export function storeContract(name: string, harness: () => Promise<StoreHarness>): void {
   describe(`${name} keeps the contract`, () => {
     let place: StoreHarness;
@@ -90,9 +108,12 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
       editor = new PlainEditor();
       place = await harness();
       store = await place.open({ clock, policy, editor });
+      await store.figures();
     });
 
     afterEach(async () => {
+      const [kept, counted] = await keptAndCounted(store);
+      expect(kept).toEqual(counted);
       const report = await audit(store);
       expect(report.problems).toEqual([]);
       await store.close();
@@ -702,6 +723,47 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
               }
       });
 
+      it("filters by several channels, states and severities at once, in pages that neither miss nor repeat", async () => {
+        const severities = ["info", "warning", "error"] as const;
+        const isAmong = (words: string | readonly string[] | undefined, word: string) =>
+          words === undefined || [words].flat().includes(word);
+        for (const [index, axes] of [INBOX, FLOOR, OWN_DECIDE, OWN_CONTEXT, INBOX, INBOX].entries())
+          for (const severity of severities) {
+            const one = await put({ thread_id: axes === FLOOR ? ONE : null }, { axes, severity });
+            if (index % 2 === 1 && (axes === INBOX || axes === FLOOR)) await ack(one);
+          }
+        const everything = (await store.list(HOST, { limit: 1_000 })).stored;
+        for (const user_id of [undefined, ALICE])
+          for (const channel of [undefined, ["inbox", "floor"], ["agent", "context"]] as const)
+            for (const state of [undefined, ["DISPATCHED", "DELIVERED"], ["PENDING", "DISPATCHED"]] as const)
+              for (const severity of [undefined, "error", ["info", "error"]] as const) {
+                const wanted = everything.filter(
+                  ({ delivery, notification }) =>
+                    isAmong(channel, delivery.channel) &&
+                    isAmong(state, delivery.state) &&
+                    isAmong(severity, notification.severity),
+                );
+                const filter = {
+                  ...(user_id === undefined ? {} : { user_id }),
+                  ...(channel === undefined ? {} : { channel }),
+                  ...(state === undefined ? {} : { state }),
+                  ...(severity === undefined ? {} : { severity }),
+                };
+                const found: string[] = [];
+                for (let after: string | null = ""; after !== null; ) {
+                  const cursor = after === "" ? {} : { after };
+                  const page: Awaited<ReturnType<Store["list"]>> = await store.list(HOST, {
+                    ...filter,
+                    limit: 4,
+                    ...cursor,
+                  });
+                  found.push(...page.stored.map((one) => one.delivery.id));
+                  after = page.next;
+                }
+                expect(found).toEqual(wanted.map((one) => one.delivery.id));
+              }
+      });
+
       it("tells the unread, and counts them up to a cap", async () => {
         const one = await put({}, {});
         const two = await put({}, {});
@@ -968,6 +1030,44 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
           ["create", "first"],
           ["merge", "second"],
         ]);
+      });
+    });
+
+    describe("figures", () => {
+      const depthOf = async () =>
+        Object.fromEntries(
+          (await store.figures()).depth.map(({ state, channel, count }) => [`${state} ${channel}`, count]),
+        );
+
+      it("say how much there is by state and channel, and since when", async () => {
+        const first = await put({}, {});
+        clock.advance(5_000);
+        await put({}, {});
+        await put({ thread_id: ONE }, { axes: CONTEXT });
+        expect(await depthOf()).toEqual({ "DISPATCHED inbox": 2, "PENDING context": 1 });
+        expect((await store.figures()).oldest).toEqual([
+          { channel: "inbox", created_at: START_MS },
+          { channel: "context", created_at: START_MS + 5_000 },
+        ]);
+        await ack(first);
+        expect(await depthOf()).toEqual({ "DISPATCHED inbox": 1, "PENDING context": 1 });
+        expect((await store.figures()).oldest[0]).toEqual({ channel: "inbox", created_at: START_MS + 5_000 });
+        await reopen();
+        expect(await depthOf()).toEqual({ "DISPATCHED inbox": 1, "PENDING context": 1 });
+      });
+
+      it("say what has happened since it was opened", async () => {
+        const event = acceptance({ producer_id: "1" }, {});
+        await store.accept(HOST, event);
+        await store.accept(HOST, event);
+        await store.accept(HOST, { event: acceptance({}, {}).event, drafts: [] });
+        const { events, entered, commits } = await store.figures();
+        expect(events).toEqual({ accepted: 1, duplicate: 1, unmatched: 1 });
+        expect(entered).toMatchObject({ DISPATCHED: 1, DELIVERED: 0, FAILED: 0 });
+        expect(commits).toMatchObject({ count: 3, operations: 3 });
+        expect(commits.buckets.at(-1)?.count).toBe(3);
+        await reopen();
+        expect((await store.figures()).events).toEqual({ accepted: 0, duplicate: 0, unmatched: 0 });
       });
     });
 

@@ -15,6 +15,7 @@ import type { CarrierEnd, CarrierState } from "../domain/carrier.js";
 import type { BlockForm, CarrierBlock, Embedded, Item } from "../domain/conversation.js";
 import type { Miss } from "../domain/errors.js";
 import type { Event, NewEvent } from "../domain/event.js";
+import type { HandleRecord, NewHandleRecord } from "../domain/handle.js";
 import type {
   CarrierId,
   EventId,
@@ -29,16 +30,20 @@ import type {
 } from "../domain/ids.js";
 import type { JournalEntry, MatchOutcome, Operation, Thread } from "../domain/journal.js";
 import type { JsonObject } from "../domain/json.js";
+import type { KnownFile, KnownFilePlace } from "../domain/known_file.js";
+import type { McpToolRecord, SeenTool } from "../domain/mcp.js";
 import type { Kept } from "../domain/notification.js";
 import type { Point } from "../domain/points.js";
 import type { Principal } from "../domain/principal.js";
 import type { InjectionPoint, Priority } from "../domain/priority.js";
 import type { Command } from "../domain/reducer.js";
+import type { Resolution, Tally } from "../domain/series.js";
 import type { UserSettings } from "../domain/settings.js";
 import type { Severity } from "../domain/severity.js";
 import type { Scope, Token } from "../domain/token.js";
 import type { State } from "../domain/transitions.js";
 import type { ChatSource, Turn, TurnEnd } from "../domain/turn.js";
+import type { Spent } from "../domain/usage.js";
 
 /** One line of a notification: the latest event with a key, how often it came, and the timestamp of the first. */
 export interface Row {
@@ -232,7 +237,15 @@ export interface BeginTurn {
   readonly owner: string;
   readonly lease_ms: number;
   /** The active turn that this one succeeds: it ends in the same commit, and what it holds passes on. */
-  readonly succeeds: { readonly turn_id: TurnId; readonly items: readonly Item[]; readonly note: string | null } | null;
+  readonly succeeds: {
+    readonly turn_id: TurnId;
+    readonly items: readonly Item[];
+    readonly note: string | null;
+    /** See `TurnStep`. */
+    readonly spent?: Spent;
+    /** See `TurnStep`. */
+    readonly observed?: readonly string[];
+  } | null;
 }
 
 export interface BegunTurn {
@@ -248,9 +261,26 @@ export interface BegunTurn {
 export interface TurnStep {
   readonly turn_id: TurnId;
   readonly items: readonly Item[];
+  /** What the turn has used since it last said so. */
+  readonly spent?: Spent;
+  /** Subjects that the agent sees by itself with these items; see `observe`. What is pending about them is not collected. */
+  readonly observed?: readonly string[];
   /** What waits is told with it. */
   readonly collect: { readonly point: Point; readonly limit: number; readonly compose: Compose } | null;
 }
+
+/** How much of what handles have come to is kept in a thread, and how long. What was read goes first, then what is oldest. */
+export interface HandleBounds {
+  readonly retention_ms: number;
+  readonly kept: number;
+  readonly chars: number;
+}
+
+/** Where a page of tools of MCP servers ended. */
+export type McpToolPlace = Pick<McpToolRecord, "server" | "tool">;
+
+/** Where a page of handles ended. */
+export type HandlePlace = Pick<HandleRecord, "thread_id" | "id">;
 
 /** How a turn ends, which says what becomes of what it holds. */
 export interface EndTurn {
@@ -258,6 +288,25 @@ export interface EndTurn {
   readonly state: Extract<TurnEnd, "completed" | "failed" | "stopped">;
   readonly items: readonly Item[];
   readonly note: string | null;
+  /** See `TurnStep`. */
+  readonly spent?: Spent;
+  /** See `TurnStep`. */
+  readonly observed?: readonly string[];
+}
+
+/** What the turns of a thread have used, and those of its user on one day (UTC, days since 1970), in all threads. */
+export interface UsageNow {
+  readonly thread: Spent;
+  readonly day: Spent & { readonly day: number };
+}
+
+export type ThreadUsage = Spent & { readonly thread_id: ThreadId };
+export type DayUsage = Spent & DayPlace;
+
+/** Where a page of days ended. */
+export interface DayPlace {
+  readonly user_id: UserId;
+  readonly day: number;
 }
 
 /** Something that an idle thread's agent is woken for. */
@@ -323,11 +372,28 @@ export interface Shown {
   readonly stored: Stored;
 }
 
+/** What a list of conversations shows of one. */
+export interface ThreadSummary {
+  readonly thread: Thread;
+  /** When something was last done in it. */
+  readonly active_at: number;
+  /** The user's first words; null where nothing was said at its beginning. */
+  readonly first_words: string | null;
+  /** The turn that runs, if the user sees it. */
+  readonly active_turn: TurnId | null;
+  /** Messages that wait for their turn. */
+  readonly queued: number;
+  /** What the system showed in it and the user has neither clicked nor dismissed; capped. */
+  readonly unread: number;
+}
+
 export interface ListFilter {
   readonly user_id?: UserId;
   readonly thread_id?: ThreadId;
-  readonly channel?: Channel;
-  readonly state?: State;
+  /** One of them, or any of several. */
+  readonly channel?: Channel | readonly Channel[];
+  readonly state?: State | readonly State[];
+  readonly severity?: Severity | readonly Severity[];
   /** Shown by the system and neither clicked nor dismissed. Needs one user. */
   readonly unread?: boolean;
   /** Shown by the system and not yet acknowledged in any way. Needs one user. */
@@ -392,6 +458,56 @@ export interface StoreFacts {
   readonly bytes: number;
 }
 
+/** How much there is now, and what has happened since the store was opened. Of all users; nobody is named. */
+export interface StoreFigures {
+  /** What is live, and the dead letters; what is not listed is none. */
+  readonly depth: readonly { readonly state: State; readonly channel: Channel; readonly count: number }[];
+  /** When the oldest that is live on a channel was made. One that stands behind very many older ones of others may be left out. */
+  readonly oldest: readonly { readonly channel: Channel; readonly created_at: number }[];
+  readonly events: Readonly<Record<Accepted["outcome"], number>>;
+  /** How many deliveries came into each state. */
+  readonly entered: Readonly<Record<State, number>>;
+  /** Blocks that agents were told, and their tokens, estimated. */
+  readonly blocks_told: number;
+  readonly tokens_told: number;
+  readonly commits: {
+    readonly count: number;
+    readonly operations: number;
+    /** All of them together; and how many took no longer than this. */
+    readonly ms: number;
+    readonly buckets: readonly { readonly ms: number; readonly count: number }[];
+  };
+}
+
+/** How much there is now: of one user, or of all. */
+export type Standing = Pick<StoreFigures, "depth" | "oldest"> & {
+  /** Shown, and not yet acknowledged in any way; shown, and neither clicked nor dismissed. Capped. */
+  readonly counts: Counts;
+};
+
+/** What has happened in one step, which begins at `at`. */
+export interface SeriesPoint {
+  readonly at: number;
+  readonly tally: Tally;
+}
+
+export interface SeriesPage {
+  /** Oldest first. */
+  readonly points: readonly SeriesPoint[];
+  /** The newest entry that is counted. */
+  readonly seq: number;
+}
+
+/** How far the series have been added up. */
+export interface SeriesStep {
+  /** Entries that were counted now. */
+  readonly counted: number;
+  /** The newest that is counted. */
+  readonly seq: number;
+  /** Whether that is the end of the journal. */
+  readonly end: boolean;
+}
+
 export type CommitListener = (lastSeq: number, users: ReadonlySet<UserId> | undefined) => void;
 
 export interface Store {
@@ -449,6 +565,21 @@ export interface Store {
   closeThread(principal: Principal, thread_id: ThreadId): Promise<Thread>;
   /** The agent has seen this itself: withdraws what is pending about it, now and later. */
   observe(principal: Principal, thread_id: ThreadId, subject: string): Promise<readonly Stored[]>;
+  /** What a handle of a thread is doing now, or has come to. One of the same name is replaced. */
+  recordHandle(principal: Principal, record: NewHandleRecord): Promise<HandleRecord>;
+  /** Removes handles of a thread that have stopped and are too many, too large or too old; answers how many. */
+  forgetHandles(principal: Principal, thread_id: ThreadId, bounds: HandleBounds): Promise<number>;
+  /** What a thread's agent knows of files now, and which of them it need not know any more. Of a thread that is over, nothing is kept. */
+  recordFiles(
+    principal: Principal,
+    thread_id: ThreadId,
+    files: readonly KnownFile[],
+    forgotten: readonly string[],
+  ): Promise<void>;
+  /** Tools of MCP servers as they are now; the host's alone. */
+  seeMcpTools(seen: readonly SeenTool[]): Promise<readonly McpToolRecord[]>;
+  /** What is held of a tool is approved; only if it has this digest, unless that is null. The host's alone. */
+  approveMcpTool(server: string, tool: string, digest: string | null): Promise<McpToolRecord | Miss>;
   createToken(principal: Principal, token: NewToken): Promise<Token>;
   /** Idempotent; undefined for one that does not exist. */
   revokeToken(principal: Principal, id: TokenId): Promise<Token | undefined>;
@@ -479,6 +610,27 @@ export interface Store {
   thread(principal: Principal, id: ThreadId): Promise<Thread>;
   /** A user's threads, the most recently active first, after one of them. */
   threadsOf(principal: Principal, user_id: UserId, after: ThreadId | null, limit: number): Promise<readonly Thread[]>;
+  /** The same, with what is to be seen of each at a glance. */
+  threadSummaries(
+    principal: Principal,
+    user_id: UserId,
+    after: ThreadId | null,
+    limit: number,
+  ): Promise<readonly ThreadSummary[]>;
+  /** As it was recorded last. */
+  handle(principal: Principal, thread_id: ThreadId, id: string): Promise<HandleRecord | undefined>;
+  /** All that are kept, by thread and name; the host's alone. */
+  handles(after: HandlePlace | null, limit: number): Promise<readonly HandleRecord[]>;
+  /** All that are kept, by thread and path; the host's alone. */
+  knownFiles(after: KnownFilePlace | null, limit: number): Promise<readonly KnownFile[]>;
+  /** Whether the thread's agent is still to be told something about this subject, in this generation. */
+  isPendingAbout(principal: Principal, thread_id: ThreadId, subject: string): Promise<boolean>;
+  /** What was used in a thread, and by its user today. */
+  usage(principal: Principal, thread_id: ThreadId): Promise<UsageNow>;
+  /** What was used by a user today. */
+  usageToday(principal: Principal, user_id: UserId): Promise<UsageNow["day"]>;
+  /** All that were ever seen, by server and name; the host's alone. */
+  mcpTools(after: McpToolPlace | null, limit: number): Promise<readonly McpToolRecord[]>;
   turn(principal: Principal, id: TurnId): Promise<Turn | undefined>;
   /** Those of a thread that are queued or active, oldest first. Of all threads for null, which is the host's alone. */
   liveTurns(principal: Principal, thread_id: ThreadId | null): Promise<readonly Turn[]>;
@@ -489,8 +641,16 @@ export interface Store {
     after: number,
     limit: number,
   ): Promise<readonly JournalEntry[]>;
+  /** The newest of those that stand before an entry, oldest first. */
+  conversationBefore(
+    principal: Principal,
+    thread_id: ThreadId,
+    before: number,
+    limit: number,
+  ): Promise<readonly JournalEntry[]>;
   /** What was shown in a thread's conversation by the system, oldest first, with the entry that showed it. */
   floor(principal: Principal, thread_id: ThreadId, after: number, limit: number): Promise<readonly Shown[]>;
+  floorBefore(principal: Principal, thread_id: ThreadId, before: number, limit: number): Promise<readonly Shown[]>;
   /**
    * What agents are to be woken for: of one user, or of all for the host. The most urgent of each thread (and of what is bound to
    * none), then the oldest; capped for each, so that none hides another's.
@@ -513,11 +673,40 @@ export interface Store {
   /** The ledger by number, for `audit`. */
   ledger(afterNumber: number, limit: number): Promise<readonly (Kept & { number: number; last_seq: number })[]>;
   threads(after: ThreadId | null, limit: number): Promise<readonly Thread[]>;
+  /** What was used, for `audit`. */
+  threadUsage(after: ThreadId | null, limit: number): Promise<readonly ThreadUsage[]>;
+  dayUsage(after: DayPlace | null, limit: number): Promise<readonly DayUsage[]>;
   /** By the entry that opened them, for `audit`. */
   carriers(afterSeq: number, limit: number): Promise<readonly CarrierRecord[]>;
   /** Checks of the storage itself: its integrity, and that flags and indexes say what the rows say. */
   check(): Promise<string[]>;
   facts(): Promise<StoreFacts>;
+  figures(): Promise<StoreFigures>;
+  /** How much there is now, of one user; of all for null, which is the host's alone. */
+  standing(principal: Principal, user_id: UserId | null): Promise<Standing>;
+  /** Counts at most `limit` further entries of the journal into the series: once each, whatever happens. */
+  addUp(limit: number): Promise<SeriesStep>;
+  /**
+   * The steps from `from` to before `to` in which something happened, of one user; of all for null, which is the host's
+   * alone. As far as they have been added up.
+   */
+  series(
+    principal: Principal,
+    user_id: UserId | null,
+    resolution: Resolution,
+    from: number,
+    to: number,
+  ): Promise<SeriesPage>;
+  /**
+   * The entries of the newest events that a subscriber took for a user, newest first; as far as they have been added up, and
+   * without those that retention has removed.
+   */
+  lastMatches(
+    principal: Principal,
+    user_id: UserId,
+    subscriber_id: SubscriberId,
+    limit: number,
+  ): Promise<readonly JournalEntry[]>;
   /** Removes settled history older than `olderThanMs`, in slices; calls `onStep` after each. */
   prune(olderThanMs: number, onStep?: (done: PruneStep) => void): Promise<PruneStep>;
   backup(file: string, onProgress?: (done: number, total: number) => void): Promise<void>;

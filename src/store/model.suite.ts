@@ -46,8 +46,9 @@ import { type Column, isTerminal } from "../domain/transitions.js";
 import { ManualClock } from "../platform/manual_clock.js";
 import { audit } from "./audit.js";
 import type { Row, Store } from "./contract.js";
-import { acceptance, type StoreHarness } from "./contract.suite.js";
+import { acceptance, keptAndCounted, type StoreHarness } from "./contract.suite.js";
 import { PlainEditor } from "./editor.suite.js";
+import { addedUpAndCounted } from "./series.suite.js";
 
 const START_MS = Date.UTC(2026, 0, 3);
 const USERS = ["alice", "bob"].map(userId);
@@ -728,8 +729,13 @@ export async function checkAgainstModel(harness: () => Promise<StoreHarness>, op
       const editor = new PlainEditor();
       const store = await place.open({ clock, policy: POLICY, editor });
       try {
+        await store.figures();
         await fc.asyncModelRun(() => ({ model: new Model(visits), real: new Real(store, clock, editor) }), commands);
         expect((await audit(store)).problems).toEqual([]);
+        const [kept, counted] = await keptAndCounted(store);
+        expect(kept).toEqual(counted);
+        const [added, happened] = await addedUpAndCounted(store, 7);
+        expect(added).toEqual(happened);
       } finally {
         await store.close();
         await place.remove();

@@ -547,5 +547,32 @@ export function turnContract(name: string, harness: () => Promise<StoreHarness>)
       expect(await ids(ONE, 1)).toEqual([three]);
       expect(await ids(three, 10)).toEqual([two]);
     });
+
+    it("shows a thread at a glance, and its conversation from its end", async () => {
+      const shown = [await put(FLOOR), await put(FLOOR)];
+      const first = (await begin({ content: "hello there" })) as BegunTurn;
+      await store.queueTurn(HOST, ONE, "later");
+      const glance = async () => (await store.threadSummaries(HOST, ALICE, null, 10))[0];
+      expect(await glance()).toMatchObject({
+        thread: { id: ONE },
+        first_words: "hello there",
+        active_turn: first.turn.id,
+        queued: 1,
+        unread: 2,
+      });
+      await end(first, "completed");
+      expect(await glance()).toMatchObject({ active_turn: null, queued: 1 });
+      expect(await store.threadSummaries(userPrincipal(BOB), ALICE, null, 10)).toEqual([]);
+      const all = await store.conversation(HOST, ONE, 0, 100);
+      const last = all.at(-1)?.seq ?? 0;
+      expect(await store.conversationBefore(HOST, ONE, last + 1, 100)).toEqual(all);
+      expect(await store.conversationBefore(HOST, ONE, last, 2)).toEqual(all.slice(-3, -1));
+      const floor = await store.floorBefore(HOST, ONE, last, 100);
+      expect(floor.map(({ stored }) => stored.delivery.id)).toEqual(shown.map(({ delivery }) => delivery.id));
+      expect(await store.floorBefore(HOST, ONE, floor[1]?.seq ?? 0, 100)).toEqual(floor.slice(0, 1));
+      const bob = userPrincipal(BOB);
+      await expect(store.conversationBefore(bob, ONE, last, 10)).rejects.toThrow(/no thread/);
+      await expect(store.floorBefore(bob, ONE, last, 10)).rejects.toThrow(/no thread/);
+    });
   });
 }

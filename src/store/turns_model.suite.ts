@@ -12,8 +12,9 @@ import type { State } from "../domain/transitions.js";
 import { ManualClock } from "../platform/manual_clock.js";
 import { audit } from "./audit.js";
 import type { BegunTurn, Collected, Store, Stored } from "./contract.js";
-import { acceptance, type StoreHarness } from "./contract.suite.js";
+import { acceptance, keptAndCounted, type StoreHarness } from "./contract.suite.js";
 import { PlainEditor, plainCompose } from "./editor.suite.js";
+import { addedUpAndCounted } from "./series.suite.js";
 
 const START_MS = Date.parse("2026-01-03T15:30:00.000Z");
 const ALICE = userId("alice");
@@ -381,6 +382,7 @@ export function turnModel(
             const place = await harness();
             const store = await place.open({ clock, policy: POLICY, editor: new PlainEditor() });
             try {
+              await store.figures();
               await store.startThread(HOST, ALICE, THREAD);
               const run = new Run(store, clock, seen);
               for (const one of acts) {
@@ -393,6 +395,10 @@ export function turnModel(
                 await run.begin(false);
               }
               expect((await audit(store)).problems).toEqual([]);
+              const [kept, counted] = await keptAndCounted(store);
+              expect(kept).toEqual(counted);
+              const [added, happened] = await addedUpAndCounted(store, 7);
+              expect(added).toEqual(happened);
             } finally {
               await store.close();
               await place.remove();

@@ -10,6 +10,9 @@ export interface Budget {
   readonly lines: number;
 }
 
+/** Unless a host says otherwise. */
+export const DEFAULT_BUDGET: Budget = { items: 10, tokens: 1_000, lines: 20 };
+
 export interface Entry {
   readonly item: BlockItem;
   readonly form: Form;

@@ -1,5 +1,5 @@
 /** A conversation with a person at a terminal. */
-import type { Told } from "../../client/subscription.js";
+import type { Told } from "../../client/told.js";
 import { isMiss } from "../../domain/errors.js";
 import { agentWords } from "../agent_options.js";
 import { EXIT, type ExitCode, reportOf } from "../exit.js";

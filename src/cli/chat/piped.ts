@@ -1,5 +1,5 @@
 /** A conversation with a program: each line is a message, and its turn is over before the next one is sent. */
-import type { Told } from "../../client/subscription.js";
+import type { Told } from "../../client/told.js";
 import { EXIT, type ExitCode, UsageError } from "../exit.js";
 import { linesOf } from "../ndjson.js";
 import { type ChatContext, isCommand, messageIn, runCommand } from "./commands.js";
@@ -17,7 +17,8 @@ export async function conversePiped(setting: ChatSetting): Promise<ExitCode> {
     isOurs: (words) => talk?.isOurs(words) === true,
   });
   const tell = (told: Told) => {
-    if (output.json) void output.value(told);
+    const { method, params } = told;
+    if (output.json) void output.value({ method, params });
     else transcript.take(told);
   };
   if (output.json) await output.value({ chat: { thread_id, agent } });

@@ -1,7 +1,8 @@
 /** One conversation through a server: what is said, and how far its turns are. */
+import type { TidingsClient } from "../../client/client.js";
 import type { ThreadCalls } from "../../client/conversation.js";
 import type { RemoteTidings } from "../../client/remote.js";
-import type { Subscription, Told } from "../../client/subscription.js";
+import type { Told } from "../../client/told.js";
 import type { InterruptAnswer, TurnView } from "../../runtime/conversation.js";
 
 /** How a turn ended. */
@@ -18,28 +19,35 @@ export class Talk {
   readonly thread: ThreadCalls;
   /** Resolves when nothing is told any more, with why. */
   readonly gone: Promise<Error | undefined>;
-  readonly #subscription: Subscription;
+  readonly #client: TidingsClient;
   readonly #turns: Turns;
   /** What we have said and not yet seen. */
   readonly #said: string[] = [];
 
-  private constructor(remote: RemoteTidings, thread: ThreadCalls, subscription: Subscription, turns: Turns) {
+  private constructor(remote: RemoteTidings, thread: ThreadCalls, client: TidingsClient, turns: Turns) {
     this.remote = remote;
     this.thread = thread;
-    this.gone = subscription.ended;
-    this.#subscription = subscription;
+    this.#client = client;
     this.#turns = turns;
+    // Who speaks is told at once that nobody listens, and is not kept waiting for somebody to come back.
+    this.gone = new Promise((resolve) => {
+      client.onStatus((status, { error }) => {
+        if (status === "waiting" || status === "closed") resolve(error);
+      });
+    });
   }
 
   /** `tell` is told what happens in the conversation, and what comes to the inbox, from now on. */
   static async open(remote: RemoteTidings, thread_id: string, tell: (told: Told) => void): Promise<Talk> {
     const turns = new Turns();
-    const subscription = await remote.subscribe({ observe: true }, (told) => {
+    const client = await remote.follow({ observe: true });
+    const talk = new Talk(remote, remote.thread(thread_id), client, turns);
+    client.listen((told) => {
       if (!concerns(told, thread_id)) return;
       turns.take(told);
       tell(told);
     });
-    return new Talk(remote, remote.thread(thread_id), subscription, turns);
+    return talk;
   }
 
   /** The turn that runs now. */
@@ -81,7 +89,7 @@ export class Talk {
   }
 
   close(): void {
-    this.#subscription.close();
+    this.#client.close();
   }
 
   /** What was not taken is not waited for. */
@@ -95,9 +103,9 @@ export class Talk {
   }
 }
 
-function concerns({ method, params }: Told, thread_id: string): boolean {
-  if (method !== "notification/created") return params["thread_id"] === thread_id;
-  return (params["notification"] as { channel?: string } | undefined)?.channel === "inbox";
+function concerns(told: Told, thread_id: string): boolean {
+  if (told.method === "notification/created") return told.params.notification.channel === "inbox";
+  return "thread_id" in told.params && told.params.thread_id === thread_id;
 }
 
 class Turns {
@@ -105,21 +113,23 @@ class Turns {
   readonly #endings = new Map<string, Ending>();
   readonly #waiting = new Map<string, ((ending: Ending) => void)[]>();
 
-  take({ method, params }: Told): void {
-    const turn_id = String(params["turn_id"]);
-    switch (method) {
+  take(told: Told): void {
+    switch (told.method) {
       case "turn/started":
-        this.active = turn_id;
+        this.active = told.params.turn_id;
+        return;
+      case "turn/interrupted":
+        this.#over(told.params.turn_id, { how: "interrupted", continued_by: told.params.continued_by });
         return;
       case "turn/completed":
-      case "turn/interrupted":
-      case "turn/failed": {
-        if (this.active === turn_id) this.active = null;
-        const how = method.slice("turn/".length) as Ending["how"];
-        const continued_by = typeof params["continued_by"] === "string" ? params["continued_by"] : null;
-        this.#end(turn_id, { how, continued_by });
-      }
+      case "turn/failed":
+        this.#over(told.params.turn_id, { how: told.params.state, continued_by: null });
     }
+  }
+
+  #over(turn_id: string, ending: Ending): void {
+    if (this.active === turn_id) this.active = null;
+    this.#end(turn_id, ending);
   }
 
   ended(turn_id: string): Promise<Ending> {

@@ -1,5 +1,5 @@
 /** A conversation in words: messages as they are made, tool calls, what the system shows, what the agent was told. */
-import type { Told } from "../../client/subscription.js";
+import type { Told } from "../../client/told.js";
 import type { NotificationView } from "../../domain/notification.js";
 import type { ThreadItem } from "../../runtime/thread_items.js";
 import type { Output, Style } from "../output.js";
@@ -65,33 +65,31 @@ export class Transcript {
     else this.#held.push(told);
   }
 
-  #show({ method, params }: Told): void {
-    const turn_id = String(params["turn_id"]);
-    switch (method) {
+  #show(told: Told): void {
+    switch (told.method) {
       case "turn/progress":
-        if (this.#options.streams) this.#stream(turn_id, String(params["delta"]));
+        if (this.#options.streams) this.#stream(told.params.turn_id, told.params.delta);
         return;
       case "item/created":
-        this.item(itemOf(params));
+        this.item(itemOf(told));
         return;
       case "item/updated":
-        this.#changed(itemOf(params));
+        this.#changed(itemOf(told));
         return;
       case "turn/interrupted": {
-        const why = harmlessLine(params["message"]);
-        this.note(
-          params["continued_by"] === null ? "the turn was stopped" : `the turn was cut off: ${why}; the agent goes on`,
-        );
+        const { turn_id, message, continued_by } = told.params;
+        const why = harmlessLine(message);
+        this.note(continued_by === null ? "the turn was stopped" : `the turn was cut off: ${why}; the agent goes on`);
         this.#streamed.delete(turn_id);
         return;
       }
       case "turn/failed":
-        this.line(this.#output.style("red", `✖ the turn failed: ${harmlessLine(params["message"])}`));
-        this.#streamed.delete(turn_id);
+        this.line(this.#output.style("red", `✖ the turn failed: ${harmlessLine(told.params.message)}`));
+        this.#streamed.delete(told.params.turn_id);
         return;
       case "turn/completed":
         this.endLine();
-        this.#streamed.delete(turn_id);
+        this.#streamed.delete(told.params.turn_id);
         return;
       case "thread/paused":
         this.note("the agent rests; /resume wakes it");
@@ -103,7 +101,7 @@ export class Transcript {
         this.note("the conversation is closed");
         return;
       case "notification/created": {
-        const notification = params["notification"] as NotificationView;
+        const { notification } = told.params;
         this.latest = notification.id;
         this.note(`in your inbox: ${harmlessLine(notification.content)}`);
       }
@@ -125,6 +123,9 @@ export class Transcript {
       case "observation":
         this.latest = item.content.notification_id;
         this.note(`told the agent: ${harmlessLine(item.content.text)}`);
+        return;
+      // Whoever said it here has seen it already.
+      case "queued":
         return;
       case "steer":
         this.#said(item.content.text);
@@ -234,8 +235,8 @@ export class Transcript {
 }
 
 /** As `thread/read` has it; the wire's `type` says what happened to it. */
-function itemOf(params: Told["params"]): ThreadItem {
-  return { ...params, type: params["item_type"] } as unknown as ThreadItem;
+function itemOf({ params }: Told<"item/created" | "item/updated">): ThreadItem {
+  return { ...params, type: params.item_type } as ThreadItem;
 }
 
 function harmlessLine(text: unknown): string {

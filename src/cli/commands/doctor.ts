@@ -6,7 +6,9 @@ import { StoreError, TidingsError } from "../../domain/errors.js";
 import { LOCAL_USER } from "../../domain/ids.js";
 import { Catalogue } from "../../intake/catalogue.js";
 import { type SubscriberList, subscriberList } from "../../intake/listing.js";
+import type { McpServerView } from "../../mcp/views.js";
 import { systemClock } from "../../platform/clock.js";
+import { VERSION } from "../../platform/version.js";
 import type { StoreFacts } from "../../store/contract.js";
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
@@ -16,7 +18,6 @@ import { withTidings } from "../plane.js";
 import { runningServer } from "../running.js";
 import type { Settings } from "../settings.js";
 import { counted, oneLine, pad, size } from "../text.js";
-import { VERSION } from "../version.js";
 
 const NODE_MIN = [20, 19] as const;
 const FREE_BYTES_MIN = 64 * 1024 * 1024;
@@ -57,6 +58,7 @@ export const doctor = defineCommand({
       ...storeChecks(store),
       serverCheck(server),
       ...fileChecks(files),
+      ...mcpChecks(await lookAtMcp(store, server)),
       ...permissionChecks(data),
       spaceCheck(space),
     ];
@@ -94,7 +96,13 @@ function show({ name, level, detail }: Check, output: Output): Promise<void> {
 }
 
 type Inside =
-  | { facts: StoreFacts; writable: boolean; writerPid: number | null; files: SubscriberList }
+  | {
+      facts: StoreFacts;
+      writable: boolean;
+      writerPid: number | null;
+      files: SubscriberList;
+      mcp: readonly McpServerView[];
+    }
   | { error: StoreError };
 
 /** A folder that does not open is a finding, not the end of the examination. */
@@ -109,6 +117,7 @@ async function lookInside(settings: Settings): Promise<Inside> {
       writable: tidings.writable,
       writerPid: tidings.writable ? null : pidIn(settings.data),
       files: await tidings.subscribers(),
+      mcp: await tidings.mcp.list(),
     }));
   } catch (error) {
     if (error instanceof StoreError) return { error };
@@ -208,6 +217,23 @@ function fileChecks({ subscribers, problems, without_effect }: SubscriberList): 
     ...problems.map(({ text }) => ({ name: "subscribers", level: "problem" as const, detail: text })),
     ...without_effect.map((detail) => ({ name: "switches", level: "warning" as const, detail })),
   ];
+}
+
+/** A server knows how they are; without one, only what of them is held can be told. */
+async function lookAtMcp(store: Inside, server: Found): Promise<readonly McpServerView[]> {
+  const running = "running" in server ? server.running : undefined;
+  if (running !== undefined) return new RemoteTidings(running).mcp.list();
+  return "mcp" in store ? store.mcp : [];
+}
+
+function mcpChecks(servers: readonly McpServerView[]): Check[] {
+  return servers.map(({ name, state, reason, tools }) => {
+    const held = tools.filter((tool) => tool.state === "held").map(({ tool }) => tool);
+    const away = state === "away" || state === "unresponsive";
+    const waits = held.length === 0 ? "" : `; held until approved: ${held.join(", ")} (tidings mcp list)`;
+    const detail = `${name} is ${state}${away && reason !== null ? `: ${reason}` : ""}${waits}`;
+    return { name: "mcp", level: away || held.length > 0 ? "warning" : "ok", detail };
+  });
 }
 
 const CLOCK_AHEAD_MS = 60_000;

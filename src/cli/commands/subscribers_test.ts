@@ -2,13 +2,15 @@ import { readFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { EMPTY_CONFIG, parseConfig } from "../../config/config.js";
 import { type NewEvent, parseEvent } from "../../domain/event.js";
+import { type PreviewedOutcome, preview } from "../../intake/preview.js";
+import { subscriberOf } from "../../intake/subscriber.js";
 import { type LoadedSubscriber, loadFolder } from "../../intake/subscribers/load.js";
 import { problemLine } from "../../intake/subscribers/set.js";
+import { muting } from "../../intake/switches.js";
 import { systemClock } from "../../platform/clock.js";
 import { oneWord } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT, UsageError } from "../exit.js";
-import { preview } from "../preview.js";
 import { counted } from "../text.js";
 
 export const subscribersTest = defineCommand({
@@ -30,8 +32,11 @@ export const subscribersTest = defineCommand({
     const events = eventsOf(values.event);
     const config =
       values.config === undefined ? EMPTY_CONFIG : parseConfig(textOf(values.config, "--config"), values.config);
-    const { outcomes, notifications } = preview(subscriber, events, config, systemClock.wall());
-    const { id, enabled, priority, inject_at } = subscriber;
+    const { id, core, enabled, priority, inject_at } = subscriber;
+    const muted = (event: NewEvent) => muting(config, { event, subscriber: { id, core }, priority, disabled: [] });
+    const previewed = preview(subscriberOf(subscriber), events, muted, systemClock.wall());
+    const outcomes = previewed.outcomes.map(outcomeLine);
+    const notifications = previewed.notifications.map(({ error: _, ...one }) => one);
     if (output.json) {
       await output.value({ subscriber_id: id, enabled, priority, inject_at, outcomes, notifications });
       return EXIT.ok;
@@ -48,6 +53,10 @@ export const subscribersTest = defineCommand({
     return EXIT.ok;
   },
 });
+
+function outcomeLine({ outcome, reason }: PreviewedOutcome): string {
+  return reason === null ? outcome : `${outcome.replace("_", " ")}: ${reason}`;
+}
 
 async function loaded(file: string): Promise<LoadedSubscriber> {
   const folder = await loadFolder(dirname(file));

@@ -274,6 +274,22 @@ next: do not repeat it - try another way, or ask the user`);
     expect(about("reconnected")).toMatchObject({ mcp_up: "MCP server github has reconnected" });
     expect(about("tools_changed")).toMatchObject({ next: expect.stringContaining("held until it is approved") });
     expect(about("resource.updated")).toMatchObject({ mcp: "MCP server github resource.updated" });
+    const more = (name: string, payload: JsonObject) =>
+      decode(words("mcp_connection", row(`mcp.${name}`, { server: "github", ...payload })));
+    expect(more("resource_updated", { uri: "file:///a" })).toMatchObject({
+      mcp_resource: "a resource of MCP server github has changed",
+      uri: "file:///a",
+    });
+    expect(more("log", { level: "error", message: "no room", dropped: 7 })).toMatchObject({
+      mcp_log: "MCP server github says (error) - no room",
+      dropped: "7 more before it",
+    });
+    const tools = { added: [], removed: [], held: ["read"], approved: [] };
+    expect(more("tools_changed", { reason: "held read", tools })).toEqual({
+      mcp_tools: "MCP server github has changed its tools - held read",
+      since: expect.any(String),
+      next: expect.stringContaining("is held until it is approved"),
+    });
   });
 
   it("show the user what a program reports", () => {

@@ -1,5 +1,5 @@
-import { canonicalJson, type Json, type JsonObject } from "../../domain/json.js";
-import { LIMITS } from "../../domain/limits.js";
+import { canonicalJson, type Json, type JsonObject, textJson } from "../../domain/json.js";
+import { atPath, type JsonPath, pathProblem } from "../../domain/json_path.js";
 import { didYouMean } from "../../domain/nearest.js";
 import type { Severity } from "../../domain/severity.js";
 import { sha256 } from "../../platform/secret.js";
@@ -15,13 +15,10 @@ export interface KeyedEvent {
 
 const FIELDS = ["type", "source", "severity", "subject"] as const;
 type Field = (typeof FIELDS)[number];
-type Part = { readonly field: Field } | { readonly path: readonly string[] };
+type Part = { readonly field: Field } | { readonly path: JsonPath };
 
 const EXPRESSION_CHARS = 500;
 const PARTS_MAX = 16;
-const FORBIDDEN: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
-const KEY = /^[^.:\s]+$/;
-const INDEX = /^(0|[1-9][0-9]{0,8})$/;
 
 /** What stands for a part that the event lacks; no JSON text begins so, so it is no value's text. */
 const MISSING = "~";
@@ -67,7 +64,7 @@ export class DedupeExpression {
  * different failures of one source stay apart. When it happened, and the producer's id, are not in it.
  */
 export function derivedKey({ type, source, severity, subject, payload }: KeyedEvent): string {
-  const what = `${type},${severity},${JSON.stringify(source)},${JSON.stringify(subject)}`;
+  const what = `${type},${severity},${textJson(source)},${subject === null ? "null" : textJson(subject)}`;
   return bounded("derived", `${what},${canonicalJson(payload)}`);
 }
 
@@ -90,12 +87,8 @@ function partOf(word: string): Part | { readonly reason: string } {
       reason: `${named} is not a part; parts are type, source, severity, subject and payload.KEY, joined by :${didYouMean(word, FIELDS)}`,
     };
   if (path.length === 0) return { reason: "payload alone is not a part: name a key of it, like payload.tool_name" };
-  if (path.length > LIMITS.payloadDepth) return { reason: `${named} is deeper than ${LIMITS.payloadDepth} levels` };
-  for (const key of path) {
-    if (!KEY.test(key)) return { reason: `${named} has an empty key, or one with a space` };
-    if (FORBIDDEN.has(key)) return { reason: `${named} names ${key}, which no payload has` };
-  }
-  return { path };
+  const problem = pathProblem(path);
+  return problem === null ? { path } : { reason: `${named} ${problem}` };
 }
 
 function isField(word: string): word is Field {
@@ -104,16 +97,7 @@ function isField(word: string): word is Field {
 
 function partValue(event: KeyedEvent, part: Part): Json | undefined {
   if ("field" in part) return event[part.field] ?? undefined;
-  let value: Json | undefined = event.payload;
-  for (const key of part.path) value = childOf(value, key);
-  return value;
-}
-
-/** Own keys only: what an object inherits is not the producer's word. */
-function childOf(value: Json | undefined, key: string): Json | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  if (Array.isArray(value)) return INDEX.test(key) ? value[Number(key)] : undefined;
-  return Object.hasOwn(value, key) ? (value as JsonObject)[key] : undefined;
+  return atPath(event.payload, part.path);
 }
 
 function textOf(value: Json | undefined): string {

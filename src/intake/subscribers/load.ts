@@ -4,13 +4,13 @@
  */
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { KeyLocator, type KeyPath } from "../../config/locate.js";
 import { parseToml } from "../../config/toml.js";
 import type { Axes } from "../../domain/axes.js";
 import { type SubscriberId, subscriberId } from "../../domain/ids.js";
 import type { InjectionPoint, Priority } from "../../domain/priority.js";
 import type { Severity } from "../../domain/severity.js";
+import { PACKAGE_ROOT } from "../../platform/package_root.js";
 import { sha256 } from "../../platform/secret.js";
 import { compileTemplate, type Template, TemplateError } from "../template/template.js";
 import type { DedupeExpression } from "./dedupe.js";
@@ -18,7 +18,7 @@ import { isMissing, isNoFolder, readInside } from "./files.js";
 import { parseSubscriberFile, SUBSCRIBER_LIMITS, type SubscriberFile } from "./schema.js";
 
 /** The subscribers that come with Tidings; beside `src` and `dist` alike. */
-export const BUILT_IN_FOLDER = fileURLToPath(new URL("../../../subscribers", import.meta.url));
+export const BUILT_IN_FOLDER = join(PACKAGE_ROOT, "subscribers");
 
 /** A subscriber, ready to match, to merge and to word. */
 export interface LoadedSubscriber {
@@ -211,9 +211,9 @@ function compiledOf(text: string, name: string): CompiledTemplate | TemplateErro
 
 function compiledLater(text: string, name: string): CompiledTemplate {
   let compiled: Template | undefined;
-  const render: Template["render"] = (context) => {
+  const render: Template["render"] = (context, plain) => {
     compiled ??= compileTemplate(text, name);
-    return compiled.render(context);
+    return compiled.render(context, plain);
   };
   return { template: { render }, text };
 }

@@ -6,11 +6,11 @@ import { TemplateError } from "./error.js";
 import { FILTERS, pick } from "./filters.js";
 import { type Callable, FUNCTIONS } from "./functions.js";
 import type { TemplateLimits } from "./limits.js";
-import { characters, isTrue, lookup, textOf } from "./operations.js";
-import { type Evaluate, Namespace, type Run } from "./run.js";
+import { characters, fieldOf, isTrue, itemOf, lookup, textOf } from "./operations.js";
+import { type Evaluate, Namespace, type Run, type Scope, UNSET } from "./run.js";
 import { type Node, parseExpression, shown } from "./syntax.js";
 import { COMPARISONS, TESTS } from "./tests.js";
-import { FORBIDDEN_NAMES, field, isList, itemAt, nameOf, put, ToonText, type Value } from "./value.js";
+import { FORBIDDEN_NAMES, isList, nameOf, put, ToonText, type Value } from "./value.js";
 
 /** What the compiler knows of its place in the template. */
 export interface Place {
@@ -21,6 +21,7 @@ export interface Place {
   readonly depth: number;
   /** Every name that the template can know there. */
   readonly names: ReadonlySet<string>;
+  readonly scope: Scope;
 }
 
 export interface Expression {
@@ -164,11 +165,25 @@ class Compiler {
   #name(name: string): Evaluate {
     if (LITERALS.has(name)) return constant(LITERALS.get(name));
     this.#known(name);
+    const { scope } = this.#place;
+    const slots = scope.find(name);
+    const [slot] = slots;
+    if (scope.mayBeNamespace(name))
+      return (run) => {
+        run.step();
+        const value = run.valueIn(slots);
+        if (value instanceof Namespace) throw run.failure(`${name} is a namespace: ask for one of its fields`);
+        return value;
+      };
+    if (slot === undefined || slots.length > 1)
+      return (run) => {
+        run.step();
+        return run.valueIn(slots) as Value;
+      };
     return (run) => {
       run.step();
-      const value = run.scope.get(name);
-      if (value instanceof Namespace) throw run.failure(`${name} is a namespace: ask for one of its fields`);
-      return value;
+      const value = run.slots[slot];
+      return value === UNSET ? undefined : (value as Value);
     };
   }
 
@@ -211,15 +226,24 @@ class Compiler {
       const object = inner(node.object);
       return (run) => {
         run.step();
-        return field(object(run), key);
+        return fieldOf(run, object(run), key);
       };
     }
     const name = node.object.value;
     this.#known(name);
+    const { scope } = this.#place;
+    const slots = scope.find(name);
+    const [slot] = slots;
+    if (slot === undefined || slots.length > 1 || scope.mayBeNamespace(name))
+      return (run) => {
+        run.step();
+        const object = run.valueIn(slots);
+        return object instanceof Namespace ? object.fields.get(key) : fieldOf(run, object, key);
+      };
     return (run) => {
       run.step();
-      const object = run.scope.get(name);
-      return object instanceof Namespace ? object.fields.get(key) : field(object, key);
+      const object = run.slots[slot];
+      return object === UNSET ? undefined : fieldOf(run, object as Value, key);
     };
   }
 
@@ -282,6 +306,18 @@ class Compiler {
     const missing = parameters.findIndex((_, index) => index < required && values[index] === undefined);
     if (missing >= 0) throw this.refusal(`${what} needs ${parameters[missing]}`);
     const bound = Array.from(values, (evaluate) => evaluate ?? (() => undefined));
+    const [one, other] = bound;
+    // Most have one or two.
+    if (one !== undefined && bound.length === 1)
+      return (run) => {
+        run.step();
+        return apply(run, [one(run)]);
+      };
+    if (one !== undefined && other !== undefined && bound.length === 2)
+      return (run) => {
+        run.step();
+        return apply(run, [one(run), other(run)]);
+      };
     return (run) => {
       run.step();
       return apply(
@@ -387,7 +423,7 @@ function slice(object: Evaluate, node: Node & { type: "SliceExpression" }, inner
     const end = place(to, by > 0 ? high : low);
     for (let index = place(from, by > 0 ? low : high); by > 0 ? index < end : index > end; index += by) {
       run.step();
-      kept.push(itemAt(list, index));
+      kept.push(itemOf(run, list, index));
     }
     return isText ? kept.join("") : kept;
   };

@@ -1,10 +1,21 @@
 /** What may follow `|`. The value is the first parameter. */
 import { type Callable, truncate } from "./functions.js";
-import { characters, isEqual, isTrue, jsonOf, keysOf, lookupPath, order, textOf } from "./operations.js";
+import {
+  characters,
+  fieldOf,
+  isEqual,
+  isTrue,
+  itemOf,
+  jsonOf,
+  keysOf,
+  lookupPath,
+  order,
+  textOf,
+} from "./operations.js";
 import type { Run } from "./run.js";
 import { passes, searching } from "./tests.js";
 import { isoMs } from "./time.js";
-import { field, isList, isObject, itemAt, itemsIn, nameOf, put, ToonText, type Value } from "./value.js";
+import { isList, isObject, itemsIn, nameOf, put, ToonText, type Value } from "./value.js";
 
 type Apply = Callable["apply"];
 
@@ -46,8 +57,8 @@ export const FILTERS: ReadonlyMap<string, Callable> = new Map<string, Callable>(
   ["float", filter((run, [value, other]) => asNumber(run, value, other, (number) => number), ["default"])],
   ["round", filter(round, ["precision"])],
   ["abs", onNumber(Math.abs)],
-  ["first", onList((_, list) => (list.length === 0 ? undefined : itemAt(list, 0)))],
-  ["last", onList((_, list) => (list.length === 0 ? undefined : itemAt(list, list.length - 1)))],
+  ["first", onList((run, list) => itemOf(run, list, 0))],
+  ["last", onList((run, list) => itemOf(run, list, list.length - 1))],
   ["list", onList((_, list) => list)],
   ["reverse", onList((_, list) => list.toReversed())],
   [
@@ -93,7 +104,8 @@ export function itemsOf(run: Run, value: Value): readonly Value[] {
   const list = isList(value) ? value : isObject(value) ? keysOf(run, value) : undefined;
   if (list === undefined) throw run.failure(`${nameOf(value)} is no list`);
   run.step(list.length);
-  return itemsIn(list);
+  // Nobody changes a list.
+  return run.plain ? list : itemsIn(list);
 }
 
 function attributeOf(run: Run, item: Value, attribute: Value): Value {
@@ -235,5 +247,5 @@ function items(run: Run, [value]: readonly Value[]): Value {
   if (!isObject(value)) throw run.failure(`${nameOf(value)} is no object`);
   const keys = keysOf(run, value);
   run.step(keys.length);
-  return keys.map((key) => [key, field(value, key)]);
+  return keys.map((key) => [key, fieldOf(run, value, key)]);
 }

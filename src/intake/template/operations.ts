@@ -22,17 +22,28 @@ export function keysOf(run: Run, object: ValueObject): string[] {
   return keys;
 }
 
+/** An own value of an object; undefined of anything else. */
+export function fieldOf(run: Run, value: Value, key: string): Value {
+  if (!run.plain) return field(value, key);
+  return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+}
+
+export function itemOf(run: Run, list: readonly Value[], index: number): Value {
+  if (!run.plain) return itemAt(list, index);
+  return index >= 0 && index < list.length ? list[index] : undefined;
+}
+
 /** `a.b`, `a["b"]`, `a[0]`, `a[-1]`: undefined if there is no such thing, also where `a` itself is undefined. */
 export function lookup(run: Run, value: Value, key: Value): Value {
   run.step();
   if (typeof key === "string") {
     if (FORBIDDEN_NAMES.has(key)) throw run.failure(`${JSON.stringify(key)} is no key that a template may ask for`);
-    return field(value, key);
+    return fieldOf(run, value, key);
   }
   if (typeof key !== "number" || !Number.isInteger(key)) return undefined;
-  if (isObject(value)) return field(value, String(key));
+  if (isObject(value)) return fieldOf(run, value, String(key));
   const list = typeof value === "string" ? characters(run, value) : value;
-  return isList(list) ? itemAt(list, key < 0 ? list.length + key : key) : undefined;
+  return isList(list) ? itemOf(run, list, key < 0 ? list.length + key : key) : undefined;
 }
 
 /** `payload.tool_name`, from the outside in. */
@@ -64,7 +75,8 @@ export function characters(run: Run, text: string): string[] {
 }
 
 export function isTrue(run: Run, value: Value): boolean {
-  if (value === undefined || value === null || value === "" || value === 0 || value === false) return false;
+  if (typeof value === "string") return value !== "";
+  if (value === undefined || value === null || value === 0 || value === false) return false;
   if (isList(value)) return value.length > 0;
   if (value instanceof ToonText) return value.text !== "";
   return isObject(value) ? keysOf(run, value).length > 0 : true;
@@ -107,12 +119,15 @@ function prefix(text: string, units: number): string {
   return text.slice(0, cutsPair ? units - 1 : units);
 }
 
+/** More than a rendering can make, and a number that costs nothing to keep. */
+const UNBOUNDED = 2 ** 30 - 1;
+
 /**
  * A copy for an encoder: plain JSON within the limits, every text and key cleaned, undefined as null. A list that holds
  * one list many times is as large as what it looks like, so every item costs. Of two keys that cleaning makes equal, the
  * one that needed none stays, else the first. With `room`, what lies beyond so many characters of its JSON is left out.
  */
-export function cleanCopy(run: Run, value: Value, room = Number.POSITIVE_INFINITY): CleanJson {
+export function cleanCopy(run: Run, value: Value, room = UNBOUNDED): CleanJson {
   let chars = 0;
   let left = room;
   const text = (raw: string): string => {
@@ -135,7 +150,7 @@ export function cleanCopy(run: Run, value: Value, room = Number.POSITIVE_INFINIT
       const items: CleanJson[] = [];
       for (let index = 0; index < one.length && left > 0; index += 1) {
         run.step();
-        items.push(copyOf(itemAt(one, index), depth + 1));
+        items.push(copyOf(itemOf(run, one, index), depth + 1));
       }
       return items;
     }
@@ -145,7 +160,7 @@ export function cleanCopy(run: Run, value: Value, room = Number.POSITIVE_INFINIT
       if (left <= 0) break;
       const name = text(key);
       if (name !== key && Object.hasOwn(copy, name)) continue;
-      put(copy, name, copyOf(field(one, key), depth + 1));
+      put(copy, name, copyOf(fieldOf(run, one, key), depth + 1));
     }
     return copy;
   };
@@ -172,14 +187,17 @@ export function isEqual(run: Run, left: Value, right: Value, depth = 0): boolean
   if (isList(left) && isList(right)) {
     if (left.length !== right.length) return false;
     for (let index = 0; index < left.length; index++)
-      if (!isEqual(run, itemAt(left, index), itemAt(right, index), depth + 1)) return false;
+      if (!isEqual(run, itemOf(run, left, index), itemOf(run, right, index), depth + 1)) return false;
     return true;
   }
   if (isObject(left) && isObject(right)) {
     const keys = keysOf(run, left);
     return (
       keys.length === keysOf(run, right).length &&
-      keys.every((key) => Object.hasOwn(right, key) && isEqual(run, field(left, key), field(right, key), depth + 1))
+      keys.every(
+        (key) =>
+          Object.hasOwn(right, key) && isEqual(run, fieldOf(run, left, key), fieldOf(run, right, key), depth + 1),
+      )
     );
   }
   return left === right;

@@ -7,25 +7,71 @@ export class Namespace {
   readonly fields = new Map<string, Value>();
 }
 
-/** Names and their values; a loop's turn has a scope of its own, as in Jinja. */
+/** What a name is before it is given a value. */
+export const UNSET: unique symbol = Symbol("unset");
+type Slot = Value | Namespace | typeof UNSET;
+
+/**
+ * The names that can be given a value in one scope, as the compiler meets them: each has a slot of its own in a rendering.
+ * A loop's turn has a scope of its own, as in Jinja.
+ */
 export class Scope {
-  readonly #names = new Map<string, Value | Namespace>();
-  readonly outer: Scope | null;
+  readonly #outer: Scope | null;
+  readonly #slots = new Map<string, number>();
+  /** Of the whole template. */
+  readonly #template: { slots: number; readonly namespaces: Set<string> };
+  readonly #asked = new Set<string>();
 
   constructor(outer: Scope | null) {
-    this.outer = outer;
+    this.#outer = outer;
+    this.#template = outer === null ? { slots: 0, namespaces: new Set() } : outer.#template;
   }
 
-  get(name: string): Value | Namespace {
-    for (let scope: Scope | null = this; scope !== null; scope = scope.outer) {
-      const value = scope.#names.get(name);
-      if (value !== undefined || scope.#names.has(name)) return value;
+  /** How many slots the template needs, as far as it is compiled. */
+  get size(): number {
+    return this.#template.slots;
+  }
+
+  /** The slots of this scope alone. */
+  get own(): number[] {
+    return [...this.#slots.values()];
+  }
+
+  /** The slot of a name that is given a value in this scope. */
+  give(name: string): number {
+    let slot = this.#slots.get(name);
+    if (slot === undefined) {
+      slot = this.#template.slots;
+      this.#template.slots += 1;
+      this.#slots.set(name, slot);
     }
-    return undefined;
+    return slot;
   }
 
-  set(name: string, value: Value | Namespace): void {
-    this.#names.set(name, value);
+  giveNamespace(name: string): number {
+    this.#template.namespaces.add(name);
+    return this.give(name);
+  }
+
+  /** Where its value may be, the innermost first. What is given one further on in the template has none yet. */
+  find(name: string): readonly number[] {
+    const slots: number[] = [];
+    for (let scope: Scope | null = this; scope !== null; scope = scope.#outer) {
+      const slot = scope.#slots.get(name);
+      if (slot === undefined) continue;
+      slots.push(slot);
+      scope.#asked.add(name);
+    }
+    return slots;
+  }
+
+  /** Whether anything may ask for the value that a name has in this scope. */
+  isAsked(name: string): boolean {
+    return this.#asked.has(name);
+  }
+
+  mayBeNamespace(name: string): boolean {
+    return this.#template.namespaces.has(name);
   }
 }
 
@@ -33,16 +79,29 @@ export class Scope {
 export class Run {
   readonly limits: TemplateLimits;
   readonly now: string;
-  scope = new Scope(null);
+  /** Whether every value is of parsed JSON, or was made here: none can be a getter. */
+  readonly plain: boolean;
+  readonly slots: Slot[];
   line: number | null = null;
   readonly #template: string;
   #steps: number;
 
-  constructor(template: string, limits: TemplateLimits, now: string) {
+  constructor(template: string, limits: TemplateLimits, now: string, plain: boolean, slots: number) {
     this.#template = template;
     this.limits = limits;
     this.now = now;
+    this.plain = plain;
+    this.slots = new Array<Slot>(slots).fill(UNSET);
     this.#steps = limits.steps;
+  }
+
+  /** The value in the first of the slots that has one. */
+  valueIn(slots: readonly number[]): Value | Namespace {
+    for (let index = 0; index < slots.length; index += 1) {
+      const value = this.slots[slots[index] as number];
+      if (value !== UNSET) return value;
+    }
+    return undefined;
   }
 
   step(cost = 1): void {

@@ -10,12 +10,12 @@ import {
 } from "./expression.js";
 import { itemsOf } from "./filters.js";
 import type { TemplateLimits } from "./limits.js";
-import { cleaned, isTrue, textOf } from "./operations.js";
+import { cleaned, isTrue, itemOf, textOf } from "./operations.js";
 import type { Output } from "./output.js";
-import { type Evaluate, Namespace, type Run, Scope } from "./run.js";
+import { type Evaluate, Namespace, type Run, Scope, UNSET } from "./run.js";
 import type { Segment } from "./scan.js";
 import { KEYWORDS, shown } from "./syntax.js";
-import { FORBIDDEN_NAMES, isList, itemAt, nameOf, ToonText, type Value } from "./value.js";
+import { FORBIDDEN_NAMES, isList, nameOf, ToonText, type Value } from "./value.js";
 
 /** A statement as it is run: it writes. */
 type Execute = (run: Run, output: Output) => void;
@@ -29,8 +29,9 @@ export function compileStatements(
   template: string,
   limits: TemplateLimits,
   contextNames: readonly string[],
+  scope: Scope,
 ): Execute {
-  return new Statements(segments, template, limits, contextNames).whole();
+  return new Statements(segments, template, limits, contextNames, scope).whole();
 }
 
 class Statements {
@@ -39,11 +40,19 @@ class Statements {
   readonly #limits: TemplateLimits;
   readonly #names: ReadonlySet<string>;
   readonly #namesInLoop: ReadonlySet<string>;
+  #scope: Scope;
   #next = 0;
   #depth = 0;
   #loops = 0;
 
-  constructor(segments: readonly Segment[], template: string, limits: TemplateLimits, contextNames: readonly string[]) {
+  constructor(
+    segments: readonly Segment[],
+    template: string,
+    limits: TemplateLimits,
+    contextNames: readonly string[],
+    scope: Scope,
+  ) {
+    this.#scope = scope;
     this.#segments = segments;
     this.#template = template;
     this.#limits = limits;
@@ -64,7 +73,7 @@ class Statements {
 
   #place(line: number): Place {
     const names = this.#loops > 0 ? this.#namesInLoop : this.#names;
-    return { template: this.#template, limits: this.#limits, line, depth: this.#depth, names };
+    return { template: this.#template, limits: this.#limits, line, depth: this.#depth, names, scope: this.#scope };
   }
 
   #expression(source: string, line: number): Expression {
@@ -167,10 +176,18 @@ class Statements {
     const node = readExpression(source, place);
     const filtered = node.type === "SelectExpression";
     const list = compileExpression(filtered ? node.lhs : node, place).evaluate;
-    const condition = filtered ? compileExpression(node.test, place).evaluate : undefined;
+    const outer = this.#scope;
+    const scope = new Scope(outer);
+    const slots = targets.map((name) => scope.give(name));
+    const condition = filtered ? compileExpression(node.test, { ...place, scope }).evaluate : undefined;
+    const loop = scope.give("loop");
     this.#loops++;
+    this.#scope = scope;
     const body = this.#body(["else", "endfor"], opener);
+    this.#scope = outer;
     this.#loops--;
+    const asksLoop = scope.isAsked("loop");
+    const given = scope.own.filter((slot) => slot !== loop && !slots.includes(slot));
     const closing = this.#take();
     this.#bare(closing);
     let otherwise: Execute | undefined;
@@ -180,24 +197,22 @@ class Statements {
     }
     return (run, output) => {
       run.line = line;
-      const outer = run.scope;
       let items = itemsOf(run, list(run));
       if (condition !== undefined)
         items = items.filter((item) => {
           run.step(4);
-          run.scope = new Scope(outer);
-          bind(run, targets, item);
+          bind(run, targets, slots, item);
           return isTrue(run, condition(run));
         });
       for (let index = 0; index < items.length; index++) {
         run.step(4);
-        run.scope = new Scope(outer);
         run.line = line;
-        bind(run, targets, items[index]);
-        run.scope.set("loop", loopAt(index, items.length));
+        // What the turn before has set is gone.
+        for (const slot of given) run.slots[slot] = UNSET;
+        bind(run, targets, slots, items[index]);
+        if (asksLoop) run.slots[loop] = loopAt(index, items.length);
         body(run, output);
       }
-      run.scope = outer;
       if (items.length === 0) otherwise?.(run, output);
     };
   }
@@ -210,19 +225,22 @@ class Statements {
     const place = this.#place(line);
     const node = readExpression(source, place);
     if (field === undefined) {
-      const evaluate = compileNamespace(node, place) ?? compileExpression(node, place).evaluate;
+      const namespace = compileNamespace(node, place);
+      const evaluate = namespace ?? compileExpression(node, place).evaluate;
+      const slot = namespace === undefined ? this.#scope.give(name) : this.#scope.giveNamespace(name);
       return (run) => {
         run.step();
         run.line = line;
-        run.scope.set(name, evaluate(run));
+        run.slots[slot] = evaluate(run);
       };
     }
     if (FORBIDDEN_NAMES.has(field)) throw this.#refusal(line, `${shown(field)} is no name that a template may use`);
     const { evaluate } = compileExpression(node, place);
+    const slots = this.#scope.find(name);
     return (run) => {
       run.step();
       run.line = line;
-      const namespace = run.scope.get(name);
+      const namespace = run.valueIn(slots);
       if (!(namespace instanceof Namespace))
         throw run.failure(`${name} is no namespace, and nothing else can be changed`);
       namespace.fields.set(field, evaluate(run));
@@ -281,15 +299,15 @@ function printValue(run: Run, output: Output, value: Value, own: boolean): void 
   else output.data(cleaned(run, textOf(run, value)));
 }
 
-function bind(run: Run, targets: readonly string[], item: Value): void {
-  const [only] = targets;
-  if (only !== undefined && targets.length === 1) {
-    run.scope.set(only, item);
+function bind(run: Run, targets: readonly string[], slots: readonly number[], item: Value): void {
+  const [only] = slots;
+  if (only !== undefined && slots.length === 1) {
+    run.slots[only] = item;
     return;
   }
   if (!isList(item) || item.length !== targets.length)
     throw run.failure(`${nameOf(item)} cannot be taken apart into ${targets.join(" and ")}`);
-  for (const [index, name] of targets.entries()) run.scope.set(name, itemAt(item, index));
+  for (const [index, slot] of slots.entries()) run.slots[slot] = itemOf(run, item, index);
 }
 
 function loopAt(index0: number, length: number): Value {

@@ -35,7 +35,11 @@ function contextOf(events: readonly Json[]): TemplateContext {
 }
 
 function render(source: string, events: readonly Json[] = [EVENT]): string {
-  return compileTemplate(source, "test.j2").render(contextOf(events));
+  const template = compileTemplate(source, "test.j2");
+  const text = template.render(contextOf(events));
+  // What is known to be plain is read in a shorter way, and says the same.
+  expect(template.render(contextOf(events), true)).toBe(text);
+  return text;
 }
 
 function errorOf(source: string, events?: readonly Json[]): TemplateError {
@@ -54,6 +58,20 @@ function given(expression: string): unknown {
   // Printed alone on its line it is one TOON string, whose quotes and escapes are those of JSON.
   return JSON.parse(text.startsWith('"') ? JSON.parse(text) : text);
 }
+
+describe("a name in a loop", () => {
+  it("is what this turn has set, else what was set around it", () => {
+    const turn = "{% if one == 2 %}{% set a = 9 %}{% endif %}{{ a }}";
+    expect(render(`{% set a = 1 %}{% for one in [1, 2, 3] %}{{ a }}${turn} {% endfor %}{{ a }}`)).toBe("11 19 11 1");
+  });
+
+  it("is nothing before it is set, and has the value of the innermost loop", () => {
+    const inner = "{% for one in [5, 6] if one > 5 %}{{ one }}{{ loop.index }}{% endfor %}";
+    expect(render(`{% for one in [1, 2] %}{{ late is defined }}{% set late = 1 %}${inner}{{ one }} {% endfor %}`)).toBe(
+      "false611 false612 ",
+    );
+  });
+});
 
 describe("text and blanks", () => {
   it("is written as it stands", () => {

@@ -8,7 +8,7 @@
 import type { Json } from "../../domain/json.js";
 import { TEMPLATE_LIMITS, type TemplateLimits } from "./limits.js";
 import { Output } from "./output.js";
-import { Run } from "./run.js";
+import { Run, Scope } from "./run.js";
 import { scan } from "./scan.js";
 import { compileStatements } from "./statement.js";
 import { plainValue } from "./value.js";
@@ -26,19 +26,31 @@ export interface TemplateContext {
 }
 
 export interface Template {
-  /** Throws a `TemplateError` of the kind `limit` or `runtime`. */
-  render(context: TemplateContext): string;
+  /**
+   * Throws a `TemplateError` of the kind `limit` or `runtime`. `plain`: the caller has the context from parsed JSON, or made it
+   * of such, so that nothing in it is a getter; else every single value is looked at before it is taken.
+   */
+  render(context: TemplateContext, plain?: boolean): string;
 }
 
 const CONTEXT_NAMES = ["event", "events", "count", "subscriber", "now"] as const satisfies (keyof TemplateContext)[];
+type ContextSlots = [event: number, events: number, count: number, subscriber: number, now: number];
 
 /** Throws a `TemplateError` with its line: `syntax`, or `limit` if the template itself is too long or too deep. */
 export function compileTemplate(source: string, name: string, limits: TemplateLimits = TEMPLATE_LIMITS): Template {
-  const execute = compileStatements(scan(source, name), name, limits, CONTEXT_NAMES);
+  const scope = new Scope(null);
+  const [event, events, count, subscriber, now] = CONTEXT_NAMES.map((key) => scope.give(key)) as ContextSlots;
+  const execute = compileStatements(scan(source, name), name, limits, CONTEXT_NAMES, scope);
+  const { size } = scope;
   return {
-    render(context) {
-      const run = new Run(name, limits, context.now);
-      for (const key of CONTEXT_NAMES) run.scope.set(key, plainValue(context[key]));
+    render(context, plain = false) {
+      const run = new Run(name, limits, context.now, plain, size);
+      const { slots } = run;
+      slots[event] = plainValue(context.event);
+      slots[events] = plainValue(context.events);
+      slots[count] = plainValue(context.count);
+      slots[subscriber] = plainValue(context.subscriber);
+      slots[now] = plainValue(context.now);
       const output = new Output(run);
       execute(run, output);
       return output.end();

@@ -51,7 +51,7 @@ const SPELLINGS: ReadonlyMap<string, string> = new Map([
 function contains(run: Run, value: Value, container: Value): boolean {
   if (isList(container)) {
     run.step(container.length);
-    return itemsIn(container).some((item) => isEqual(run, value, item));
+    return (run.plain ? container : itemsIn(container)).some((item) => isEqual(run, value, item));
   }
   if (isObject(container)) return typeof value === "string" && Object.hasOwn(container, value);
   if (!isText(container) || !isText(value)) return false;

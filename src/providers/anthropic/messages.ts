@@ -16,6 +16,7 @@ import {
   type Original,
 } from "../model.js";
 import { effectiveForm, type Protocol } from "../remote.js";
+import { countFrom } from "../usage.js";
 import { isBlank, NO_ANSWER, NO_OUTPUT, NO_TEXT, orElse } from "../words.js";
 
 type Body = Anthropic.MessageCreateParamsStreaming;
@@ -35,8 +36,8 @@ export function messagesProtocol(client: Anthropic, model: string, sdk: typeof A
     errors: sdk.APIError,
     render: (request, form) => renderMessages(model, request, form),
     validate: validateMessages,
-    send: (body, signal) => client.messages.create(body, { signal }),
-    read: (chunks) => readMessages(chunks, model),
+    send: (body, signal) => client.messages.create(body, { signal }).withResponse(),
+    read: (chunks, request) => readMessages(chunks, model, request),
   };
 }
 
@@ -182,7 +183,11 @@ function validateMessages(body: Body): void {
   assert(before === "user" || before === "system", "the conversation must not end with the assistant");
 }
 
-async function* readMessages(chunks: AsyncIterable<Chunk>, model: string): AsyncGenerator<ModelEvent> {
+async function* readMessages(
+  chunks: AsyncIterable<Chunk>,
+  model: string,
+  { report }: ModelRequest,
+): AsyncGenerator<ModelEvent> {
   const calls = new Map<number, CallPieces>();
   const parts = new Map<number, Part>();
   let stop: Anthropic.StopReason | null = null;
@@ -195,8 +200,12 @@ async function* readMessages(chunks: AsyncIterable<Chunk>, model: string): Async
     started = true;
     switch (chunk.type) {
       case "message_start": {
-        const { usage } = chunk.message;
-        input = usage.input_tokens + (usage.cache_read_input_tokens ?? 0) + (usage.cache_creation_input_tokens ?? 0);
+        const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens, output_tokens } =
+          chunk.message.usage ?? {};
+        const read = [input_tokens, cache_read_input_tokens, cache_creation_input_tokens];
+        input = read.reduce<number>((total, count) => total + (countFrom(count) ?? 0), 0);
+        output = countFrom(output_tokens) ?? 0;
+        report?.({ type: "usage", usage: { input, output } });
         break;
       }
       case "content_block_start": {
@@ -218,7 +227,8 @@ async function* readMessages(chunks: AsyncIterable<Chunk>, model: string): Async
       }
       case "message_delta":
         stop = chunk.delta.stop_reason ?? stop;
-        output = chunk.usage.output_tokens;
+        output = countFrom(chunk.usage?.output_tokens) ?? output;
+        report?.({ type: "usage", usage: { input, output } });
         break;
       case "message_stop":
         ended = true;

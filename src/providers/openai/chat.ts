@@ -6,6 +6,7 @@ import { type CallPieces, callsSoFar, legalName, wholeCalls } from "../calls.js"
 import { capabilitiesOf } from "../capabilities.js";
 import { type BlockForm, type Message, ModelError, type ModelEvent, type ModelRequest, type Usage } from "../model.js";
 import { effectiveForm, type Protocol } from "../remote.js";
+import { usageFrom } from "../usage.js";
 import { isBlank, NO_OUTPUT, NO_TEXT, orElse } from "../words.js";
 
 type Body = OpenAI.ChatCompletionCreateParamsStreaming;
@@ -23,7 +24,7 @@ export function chatProtocol(client: OpenAI, model: string, sdk: typeof OpenAI):
     errors: sdk.APIError,
     render: (request, form) => renderChat(model, request, form),
     validate: validateChat,
-    send: (body, signal) => client.chat.completions.create(body, { signal }),
+    send: (body, signal) => client.chat.completions.create(body, { signal }).withResponse(),
     read: readChat,
   };
 }
@@ -121,7 +122,10 @@ async function* readChat(chunks: AsyncIterable<Chunk>, request: ModelRequest): A
   for await (const chunk of chunks) {
     if (!started) yield { type: "started" };
     started = true;
-    if (chunk.usage) usage = { input: chunk.usage.prompt_tokens, output: chunk.usage.completion_tokens };
+    if (chunk.usage) {
+      usage = usageFrom(chunk.usage.prompt_tokens, chunk.usage.completion_tokens) ?? usage;
+      if (usage !== null) request.report?.({ type: "usage", usage });
+    }
     const choice = chunk.choices?.[0];
     if (choice === undefined) continue;
     const delta = choice.delta?.content || choice.delta?.refusal;

@@ -4,7 +4,7 @@ import { assert } from "../../domain/errors.js";
 import { type JsonObject, jsonText } from "../../domain/json.js";
 import { type CallPieces, legalName, originalFor, type Parts, wholeCalls } from "../calls.js";
 import { capabilitiesOf } from "../capabilities.js";
-import { kindOfType } from "../errors.js";
+import { isRateLimitType, kindOfType } from "../errors.js";
 import {
   type Block,
   type BlockForm,
@@ -13,8 +13,10 @@ import {
   type ModelEvent,
   type ModelRequest,
   type Original,
+  type Usage,
 } from "../model.js";
 import { effectiveForm, type Protocol } from "../remote.js";
+import { usageFrom } from "../usage.js";
 import { isBlank, NO_TEXT, orElse } from "../words.js";
 import { NAME_CHARS_MAX, shownOutput } from "./chat.js";
 
@@ -38,8 +40,8 @@ export function responsesProtocol(client: OpenAI, model: string, sdk: typeof Ope
     errors: sdk.APIError,
     render: (request, form) => renderResponses(model, request, form),
     validate: validateResponses,
-    send: (body, signal) => client.responses.create(body, { signal }),
-    read: (chunks) => readResponses(chunks, model),
+    send: (body, signal) => client.responses.create(body, { signal }).withResponse(),
+    read: (chunks, request) => readResponses(chunks, model, request),
   };
 }
 
@@ -136,13 +138,19 @@ function saysSomething(content: unknown): boolean {
   return typeof content === "string" && !isBlank(content);
 }
 
-async function* readResponses(chunks: AsyncIterable<Chunk>, model: string): AsyncGenerator<ModelEvent> {
+async function* readResponses(
+  chunks: AsyncIterable<Chunk>,
+  model: string,
+  { report }: ModelRequest,
+): AsyncGenerator<ModelEvent> {
   const calls: CallPieces[] = [];
   const items: OpenAI.Responses.ResponseOutputItem[] = [];
   let final: OpenAI.Responses.Response | undefined;
   let started = false;
   for await (const chunk of chunks) {
     if (chunk.type === "error") throw failure(chunk.code, chunk.message);
+    const used = "response" in chunk ? usageOf(chunk.response) : null;
+    if (used !== null) report?.({ type: "usage", usage: used });
     if (chunk.type === "response.failed") throw failure(chunk.response.error?.code, chunk.response.error?.message);
     if (!started) yield { type: "started" };
     started = true;
@@ -164,7 +172,7 @@ async function* readResponses(chunks: AsyncIterable<Chunk>, model: string): Asyn
     }
   }
   if (final === undefined) throw new ModelError("transient", "the answer broke off before its end");
-  const { status, usage } = final;
+  const { status } = final;
   const cutOff = status === "incomplete" && final.incomplete_details?.reason !== "content_filter";
   const whole = [...wholeCalls(calls, status === "incomplete")];
   yield* whole;
@@ -173,9 +181,13 @@ async function* readResponses(chunks: AsyncIterable<Chunk>, model: string): Asyn
   yield {
     type: "end",
     reason,
-    usage: usage ? { input: usage.input_tokens, output: usage.output_tokens } : null,
+    usage: usageOf(final),
     ...(original === undefined ? {} : { original }),
   };
+}
+
+function usageOf({ usage }: Pick<OpenAI.Responses.Response, "usage">): Usage | null {
+  return usage ? usageFrom(usage.input_tokens, usage.output_tokens) : null;
 }
 
 /** Worth keeping only with reasoning that can be sent back: the rest is in the text and the calls. */
@@ -186,5 +198,7 @@ function originalOf(items: readonly OpenAI.Responses.ResponseOutputItem[], model
 }
 
 function failure(code: string | null | undefined, message: string | undefined): ModelError {
-  return new ModelError(kindOfType(code ?? undefined), `openai: ${message ?? "the answer failed"}`);
+  const type = code ?? undefined;
+  const rate_limited = isRateLimitType(type);
+  return new ModelError(kindOfType(type), `openai: ${message ?? "the answer failed"}`, { rate_limited });
 }

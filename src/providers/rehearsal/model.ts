@@ -13,16 +13,28 @@ import {
   type ModelRequest,
   type ToolResult,
 } from "../model.js";
-import { type Command, commandsIn, isSilent, type Reading, readBlock, slowWordsIn, type Told } from "./reading.js";
+import {
+  type Command,
+  commandsIn,
+  isOfTheSystem,
+  isSilent,
+  type Reading,
+  readBlock,
+  slowWordsIn,
+  type Told,
+} from "./reading.js";
+import { aboutItself } from "./words.js";
 
 const ACKNOWLEDGE = "acknowledge_notifications";
 const WORD_MS = 50;
 const OUTPUT_SHOWN = 200;
 
 interface Answer {
-  readonly text: string;
-  /** Said one by one, with a pause before each, before the text. */
+  /** Said at once: what cannot wait. */
+  readonly first: string;
+  /** Said one by one, with a pause before each. */
   readonly slow: readonly string[];
+  readonly text: string;
   readonly commands: readonly Command[];
 }
 
@@ -44,12 +56,17 @@ export class RehearsalModel implements Model {
       if (signal.aborted) throw new ModelError("aborted", "the rehearsal was aborted");
     };
     goOn();
-    const { text, slow, commands } = answerTo(request);
+    const { first, slow, text, commands } = answerTo(request);
     yield { type: "started" };
     const room = request.max_tokens ?? Number.POSITIVE_INFINITY;
     let said = "";
-    for (const [index, word] of [...slow, ...pieces(text)].entries()) {
-      if (index < slow.length) await pause(WORD_MS, signal);
+    const words = [
+      ...pieces(first).map((word) => ({ word, isSlow: false })),
+      ...slow.map((word) => ({ word, isSlow: true })),
+      ...pieces(text).map((word) => ({ word, isSlow: false })),
+    ];
+    for (const { word, isSlow } of words) {
+      if (isSlow) await pause(WORD_MS, signal);
       goOn();
       if (tokens(said + word) > room) return yield { type: "end", reason: "length", usage: usage(request, said) };
       said += word;
@@ -76,35 +93,52 @@ function answerTo(request: ModelRequest): Answer {
   const commands = commandsIn(asked);
   const slow = slowWordsIn(asked);
   if (isSilent(messages.flatMap((message) => (message.role === "user" ? [message.text] : []))))
-    return { text: "", slow: slowWords(slow, 0), commands };
+    return { first: "", slow: slow ?? [], text: "", commands };
   const reading = readBlock(newest.block?.text);
-  const unfinished = reading.critical && newest.role === "user" ? unfinishedBefore(messages) : undefined;
+  const told = toldLines(reading);
   const lines = [
     ...(newest.role === "tools" ? newest.results.flatMap(resultLine) : []),
-    ...(newest.role === "user" && commands.length === 0 && slow === undefined ? [`I read: "${asked}".`] : []),
-    ...toldLines(reading, newest, commands.length > 0 || slow !== undefined),
-    ...(unfinished !== undefined && unfinished.slow === undefined
-      ? [`You had asked, and I was cut off: "${unfinished.asked}".`]
-      : []),
+    ...(newest.role === "user" && commands.length === 0 && slow === undefined ? readLines(asked, told) : []),
+    ...told,
   ];
-  const words = slow === undefined ? slowWords(unfinished?.slow, unfinished?.said ?? 0) : slowWords(slow, 0);
-  return {
-    text: lines.join("\n"),
-    slow: words,
-    commands: [...commands, ...reading.commands, ...acknowledgement(reading, request)],
-  };
+  const all = [...commands, ...reading.commands, ...acknowledgement(reading, request)];
+  const isCritical = reading.notifications.some(({ critical }) => critical);
+  const cut = isCritical && newest.role === "user" && slow === undefined ? cutOffBefore(messages) : undefined;
+  if (cut === undefined) return { first: "", slow: slow ?? [], text: lines.join("\n"), commands: all };
+  const goesOn = cut.slow === undefined ? `You had asked, and I was cut off: ${quoted(cut.asked)}` : "Now I go on: ";
+  return { first: [...lines, goesOn].join("\n"), slow: cut.slow ?? [], text: "", commands: all };
 }
 
-function toldLines({ notifications, tell }: Reading, newest: Message, busy: boolean): readonly string[] {
-  const narrated = tell.map((told) => `You should know: ${named(told)}.`);
-  const rest = notifications.filter(({ id }) => !tell.some((told) => told.id === id));
-  if (rest.length > 0) return [...narrated, `I was told of ${rest.length}: ${rest.map(named).join("; ")}.`];
-  if (tell.length > 0 || newest.role === "tools" || busy) return narrated;
-  return ["There are no notifications."];
+/** At the end of a sentence; what ends one itself needs no second full stop. */
+function quoted(text: string): string {
+  return /[.!?…]$/.test(text) ? `"${text}"` : `"${text}".`;
 }
 
-function named({ id, words }: Told): string {
-  return words === "" ? id : `${words} (${id})`;
+function readLines(asked: string, told: readonly string[]): readonly string[] {
+  if (isOfTheSystem(asked) && told.length > 0) return [];
+  const about = aboutItself(asked);
+  if (about !== undefined) return [about];
+  return [`I read: ${quoted(asked)}`, ...(told.length === 0 ? ["There are no notifications."] : [])];
+}
+
+/** What cannot wait comes first, then what the user must be told. */
+function toldLines({ notifications, tell }: Reading): readonly string[] {
+  const others = notifications.filter((told) => !tell.includes(told));
+  const critical = others.filter((told) => told.critical);
+  const rest = others.filter((told) => !told.critical);
+  return [
+    ...(critical.length > 0 ? [`This cannot wait: ${listed(critical)}.`] : []),
+    ...tell.map((told) => `You should know: ${said(told)}.`),
+    ...(rest.length > 0 ? [`I was told${rest.length > 1 ? ` of ${rest.length} things` : ""}: ${listed(rest)}.`] : []),
+  ];
+}
+
+function listed(told: readonly Told[]): string {
+  return told.map(said).join("; ");
+}
+
+function said({ words }: Told): string {
+  return words === "" ? "something of which I have no words" : words;
 }
 
 /** Its own acknowledgements are not worth a word, unless they were refused. */
@@ -118,24 +152,30 @@ function acknowledgement({ tell }: Reading, { tools }: ModelRequest): readonly C
   return [{ name: ACKNOWLEDGE, input: { acknowledged_ids: tell.map(({ id }) => id) } }];
 }
 
-/** What was asked before the newest message and not answered in full. */
-function unfinishedBefore(messages: readonly Message[]) {
+/** What was asked before the newest message and not answered in full, and what is left of a slow answer to it. */
+function cutOffBefore(messages: readonly Message[]) {
   const asked: string[] = [];
-  let said = 0;
-  let cut = false;
+  const answers: string[] = [];
   for (const message of messages.slice(0, -1).reverse()) {
     if (message.role === "tools" || (message.role === "assistant" && message.truncated !== true)) break;
     if (message.role === "user") asked.unshift(message.text);
-    else said += message.text.match(/\bword-\d+/g)?.length ?? 0;
-    cut = true;
+    else answers.unshift(message.text);
   }
-  if (!cut || asked.length === 0) return undefined;
+  if (asked.length === 0) return undefined;
   const text = asked.find((words) => slowWordsIn(words) !== undefined) ?? asked[0] ?? "";
-  return { asked: text, slow: slowWordsIn(text), said };
+  const slow = slowWordsIn(text);
+  if (slow === undefined) return { asked: text, slow };
+  return { asked: text, slow: slow.slice(answers.reduce((so_far, answer) => spoken(slow, so_far, answer), 0)) };
 }
 
-function slowWords(count: number | undefined, said: number): readonly string[] {
-  return Array.from({ length: Math.max(0, (count ?? 0) - said) }, (_, index) => `word-${said + index + 1} `);
+/** How many of the words are spoken after this answer too, which may have said other things before it went on. */
+function spoken(words: readonly string[], before: number, answer: string): number {
+  const heard = answer.trim().split(/\s+/);
+  for (let after = Math.min(words.length, before + heard.length); after > before; after -= 1) {
+    const tail = heard.slice(before - after);
+    if (tail.every((word, index) => word === words[before + index]?.trim())) return after;
+  }
+  return before;
 }
 
 function pieces(text: string): readonly string[] {

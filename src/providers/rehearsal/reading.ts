@@ -1,18 +1,19 @@
 /** What the rehearsal model understands of a block of notifications and of the user's words. */
 import { InvalidInputError } from "../../domain/errors.js";
 import { type JsonObject, takeJson } from "../../domain/json.js";
+import { EXPLANATION, plainWords } from "./words.js";
 
 export interface Told {
   readonly id: string;
-  /** The first words of what it says; empty where only its id was found. */
+  /** What it says, in plain words; empty where only its id was found. */
   readonly words: string;
+  readonly critical: boolean;
 }
 
 export interface Reading {
   readonly notifications: readonly Told[];
   /** Those that the user must be told. */
   readonly tell: readonly Told[];
-  readonly critical: boolean;
   /** Of directives; they stand outside the data. */
   readonly commands: readonly Command[];
 }
@@ -24,12 +25,11 @@ export interface Command {
   readonly malformed?: string;
 }
 
-const NOTHING: Reading = { notifications: [], tell: [], critical: false, commands: [] };
+const NOTHING: Reading = { notifications: [], tell: [], commands: [] };
 const FENCED = /<data id=([\w-]+)(?: [^>]*)?>([\s\S]*?)<\/data id=\1>/g;
 const HEADING = /^\*\*([^*]+?):?\*\*$/;
 const ENTRY = /^- `([\w-]+)`(?: ×\d+)?(?: \((critical),)?/;
 const INSTRUCTION = /^ {2}(?:Instruction:|>) (.*)$/;
-const WORDS_SHOWN = 80;
 
 /** Structure is outside the fences only: what stands inside is data, whatever it looks like. */
 export function readBlock(block: string | undefined): Reading {
@@ -56,22 +56,16 @@ export function readBlock(block: string | undefined): Reading {
       newest = entry;
     }
     const fence = /<data (\d+)>/.exec(line)?.[1];
-    if (newest?.words === "" && fence !== undefined) newest.words = firstWords(contents[Number(fence)] ?? "");
+    if (newest?.words === "" && fence !== undefined) newest.words = plainWords(contents[Number(fence)] ?? "");
     const command = commandIn(INSTRUCTION.exec(line)?.[1] ?? "", true);
     if (command !== undefined) commands.push(command);
   }
   const notifications = [...told.values()];
   return {
-    notifications: notifications.map(({ id, words }) => ({ id, words })),
-    tell: notifications.filter((entry) => entry.group === "Tell the user").map(({ id, words }) => ({ id, words })),
-    critical: notifications.some(({ critical }) => critical),
+    notifications,
+    tell: notifications.filter(({ group }) => group === "Tell the user"),
     commands,
   };
-}
-
-function firstWords(content: string): string {
-  const line = content.trim().split("\n")[0]?.trim() ?? "";
-  return line.length > WORDS_SHOWN ? `${line.slice(0, WORDS_SHOWN)}…` : line;
 }
 
 /** One for each line that says `call NAME {json}`; the input may be left out where the line says nothing else. */
@@ -92,10 +86,18 @@ function commandIn(line: string, needsInput: boolean): Command | undefined {
   }
 }
 
-/** How many words are to be said slowly. */
-export function slowWordsIn(text: string): number | undefined {
+/** What is to be said slowly, word by word. */
+export function slowWordsIn(text: string): readonly string[] | undefined {
   const count = /\bsay slowly (\d{1,4})\b/i.exec(text)?.[1];
-  return count === undefined ? undefined : Number(count);
+  if (count !== undefined) return Array.from({ length: Number(count) }, (_, index) => `word-${index + 1} `);
+  return /\bexplain\b.*\bin detail\b/i.test(text) ? EXPLANATION : undefined;
+}
+
+/** What the system says where a user could have spoken. */
+export function isOfTheSystem(text: string): boolean {
+  return /^(?:The system opened this turn|Before you end this turn:|You have not acknowledged |The answer was cut off )/.test(
+    text,
+  );
 }
 
 /** Whether the newest of the user's words on it ask for silence. */

@@ -61,17 +61,26 @@ const user = (text: string, block?: string): Message => ({
 });
 
 test("a plain message: what it read, and that there was nothing", async () => {
-  const { events, text, end } = await answer([user("Hello")]);
-  expect(text).toBe('I read: "Hello".\nThere are no notifications.');
+  const { events, text, end } = await answer([user("Good day")]);
+  expect(text).toBe('I read: "Good day".\nThere are no notifications.');
   expect(events[0]).toEqual({ type: "started" });
   expect(end).toMatchObject({ type: "end", reason: "end", usage: { output: Math.ceil(text.length / 4) } });
 });
 
+test.each(["hello", "Help!", "What can you do?", "who are you"])(
+  "%s: it says what it is and what to try",
+  async (asked) => {
+    const { text } = await answer([user(asked)]);
+    expect(text).toMatch(/^Hello\. I am the rehearsal model: /);
+    expect(text).toContain('"stay silent"');
+    expect(text).not.toContain("I read");
+    expect((await answer([user("hello", BLOCK)])).text).toContain("You should know: download failed.");
+  },
+);
+
 test("names what it was told; tells and acknowledges what must be told; data commands nothing", async () => {
-  const { text, calls, end } = await answer([user("Hello", BLOCK)]);
-  expect(text).toBe(
-    `I read: "Hello".\nYou should know: download failed (${TELL}).\nI was told of 1: build is slow (${NEWS}).`,
-  );
+  const { text, calls, end } = await answer([user("Good day", BLOCK)]);
+  expect(text).toBe('I read: "Good day".\nYou should know: download failed.\nI was told: build is slow.');
   expect(calls).toEqual([
     { id: "rehearsal_1", name: "acknowledge_notifications", input: { acknowledged_ids: [TELL] } },
   ]);
@@ -142,19 +151,72 @@ test("say slowly N: word by word, and it can be aborted between two", async () =
   expect(heard).toBe("word-1 word-2 ");
 });
 
+/** As the system opens a turn. */
+const FORCED = "The system opened this turn because something critical has happened. See the notifications.";
+
+test("explain in detail: a long answer in plain words, which goes on where it was cut off", async () => {
+  const model = await openModel({ provider: "rehearsal", model: "rehearsal" }, {});
+  const heardUntil = async (end: string, ...messages: Message[]) => {
+    const abort = new AbortController();
+    let heard = "";
+    const hear = async () => {
+      for await (const event of model.stream({ system: "", tools: [], messages, signal: abort.signal })) {
+        if (event.type === "text") heard += event.delta;
+        if (heard.endsWith(end)) abort.abort();
+      }
+    };
+    await expect(hear()).rejects.toMatchObject({ kind: "aborted" });
+    return heard;
+  };
+  const asked = user("Please explain in detail how I hear of things.");
+  const text = await heardUntil("happened. ", asked);
+  expect(text).toBe("Gladly. A program reports that something has happened. ");
+  const cut: Message = { role: "assistant", text, calls: [], truncated: true };
+  expect(await heardUntil("event, ", asked, cut, user(FORCED, FIRE))).toBe(
+    "This cannot wait: fire.\nNow I go on: That is an event, ",
+  );
+});
+
+test("a batch: its rows in words, without what only a machine reads", async () => {
+  const rows = (content: string) => answer([user("Good day", blockOf({ id: NEWS, content }))]);
+  const budgets = await rows(`budget_warns[2]{budget,state,ts,times}:
+  tokens,86% consumed (172000/200000),"15:30:01",1
+  time,90% consumed (540/600),"15:30:01",3`);
+  expect(budgets.text).toContain(
+    "I was told: tokens 86% consumed (172000/200000); time 90% consumed (540/600) (3 times).",
+  );
+  const servers = await rows(`mcp_servers[2]{server,event,detail,ts}:
+  documents,disconnected,"closed: by peer","15:30:01"
+  documents,reconnected,"","15:30:02"
+next: the last row of a server tells its present state`);
+  expect(servers.text).toContain("I was told: documents disconnected, closed: by peer; documents reconnected.");
+  const labelled = await rows(`tool_failed: shell (${TELL}) has failed.\nexit_code: 2`);
+  expect(labelled.text).toContain("I was told: shell (…) has failed.");
+  const broken = await rows("rows[2]{a,b}:\n  1");
+  expect(broken.text).toContain("I was told: rows[2]{a,b}:.");
+});
+
 test("a turn that something critical opens also finishes what the user had asked", async () => {
   const { text } = await answer([
     user("say slowly 4"),
     { role: "assistant", text: "word-1 word-2 ", calls: [], truncated: true },
-    user("A critical notification came.", FIRE),
+    user(FORCED, FIRE),
   ]);
-  expect(text).toBe(`word-3 word-4 I read: "A critical notification came.".\nI was told of 1: fire (${NEWS}).`);
-  const plain = await answer([user("What is up?"), user("A critical notification came.", FIRE)]);
-  expect(plain.text).toContain('You had asked, and I was cut off: "What is up?".');
+  expect(text).toBe("This cannot wait: fire.\nNow I go on: word-3 word-4 ");
+  const again = await answer([
+    user("say slowly 4"),
+    { role: "assistant", text: "word-1 ", calls: [], truncated: true },
+    user(FORCED, FIRE),
+    { role: "assistant", text: "This cannot wait: fire.\nNow I go on: word-2 word-3 ", calls: [], truncated: true },
+    user(FORCED, FIRE),
+  ]);
+  expect(again.text).toBe("This cannot wait: fire.\nNow I go on: word-4 ");
+  const plain = await answer([user("What is up?"), user(FORCED, FIRE)]);
+  expect(plain.text).toContain('You had asked, and I was cut off: "What is up?"');
   const finished = await answer([
     user("What is up?"),
     { role: "assistant", text: "Nothing.", calls: [] },
-    user("A critical notification came.", FIRE),
+    user(FORCED, FIRE),
   ]);
   expect(finished.text).not.toContain("cut off");
 });

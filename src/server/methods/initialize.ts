@@ -1,14 +1,16 @@
-import { z } from "zod";
 import { defineMethod } from "../method.js";
+import { initializeResult } from "../results/host.js";
+import { viewOf, viewSchema } from "../view.js";
 
 export const initialize = defineMethod({
   name: "initialize",
   scope: "read",
-  summary: "What runs here; over a WebSocket, also what the client is told of conversations from now on.",
-  params: z.strictObject({ observe: z.boolean().default(false), conversation: z.boolean().default(true) }),
-  async run({ observe, conversation }, { caller, runtime, session }) {
+  summary: "What runs here; over a stream, also what the client is told from now on.",
+  params: viewSchema,
+  result: initializeResult,
+  async run(view, { caller, runtime, session }) {
     const { tidings, version } = runtime;
-    await session?.initialize({ observe, conversation });
+    await session?.initialize(viewOf(view));
     // Looked up after that: what comes later than this is told.
     const seq = await tidings.lastSeq();
     const { journal_id, agent } = tidings;

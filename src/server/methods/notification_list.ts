@@ -1,12 +1,14 @@
 import { breathe } from "../../platform/timers.js";
 import { type ListAnswer, type ListInput, listSchema, type TidingsView } from "../../tidings.js";
 import { defineMethod } from "../method.js";
+import { listResult } from "../results/notification.js";
 
 export const notificationList = defineMethod({
   name: "notification/list",
   scope: "read",
   summary: "Notifications, newest first; admin's token sees every user's. A page that would be too large is shorter.",
   params: listSchema,
+  result: listResult,
   run(params, { caller, bytesMax }) {
     return pageWithin(caller.as(params.user_id), params, bytesMax);
   },

@@ -1,4 +1,5 @@
 import { defineMethod } from "../method.js";
+import { notificationWithEventsResult } from "../results/notification.js";
 import { byIdSchema } from "./by_id.js";
 
 export const notificationRead = defineMethod({
@@ -6,6 +7,7 @@ export const notificationRead = defineMethod({
   scope: "read",
   summary: "One notification with the events behind it.",
   params: byIdSchema,
+  result: notificationWithEventsResult,
   run({ id, user_id }, { caller }) {
     return caller.as(user_id).read(id);
   },

@@ -1,4 +1,5 @@
 import { defineMethod } from "../method.js";
+import { notificationResult } from "../results/notification.js";
 import { byIdSchema } from "./by_id.js";
 
 export const notificationRedrive = defineMethod({
@@ -6,6 +7,7 @@ export const notificationRedrive = defineMethod({
   scope: "ack",
   summary: "Sends a dead letter again, once, as a new notification that names it.",
   params: byIdSchema,
+  result: notificationResult,
   run({ id, user_id }, { caller }) {
     return caller.as(user_id).redrive(id);
   },

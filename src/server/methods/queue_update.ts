@@ -1,4 +1,5 @@
 import { defineMethod } from "../method.js";
+import { turnResult } from "../results/conversation.js";
 import { inputSchema, turnSchema } from "../talk.js";
 
 export const queueUpdate = defineMethod({
@@ -6,6 +7,8 @@ export const queueUpdate = defineMethod({
   scope: "agent",
   summary: "Changes a message that waits for its turn.",
   params: turnSchema.extend({ input: inputSchema }),
+  result: turnResult,
+  announced: { before: [], items: true },
   run({ turn_id, user_id, input }, { caller }) {
     return caller.as(user_id).turns.update(turn_id, input.text);
   },

@@ -1,16 +1,21 @@
 import { z } from "zod";
 import { defineMethod } from "../method.js";
+import { statusResult } from "../results/host.js";
 
 export const runtimeStatus = defineMethod({
   name: "runtime/status",
   scope: "read",
   summary: "What runs, since when, and whose token it is; admin's token is told more.",
   params: z.strictObject({}),
+  result: statusResult,
   async run(_params, { caller, runtime }) {
-    const { version, started_at, tidings } = runtime;
+    const { version, started_at, tidings, rest, events } = runtime;
     const { user_id } = caller;
     const { journal_id, agent } = tidings;
-    const status = { status: "running", version, started_at, journal_id, user_id, agent };
+    const events_processed = caller.admin ? events.all : events.of(user_id);
+    const tools = agent === null ? [] : tidings.tools.list().map(({ name }) => name);
+    const about = { version, started_at, journal_id, user_id, agent, tools };
+    const status = { status: "running" as const, ...rest.view, events_processed, ...about };
     if (!caller.admin) return status;
     const { last_seq, floor_seq, bytes } = await tidings.facts();
     return { ...status, pid: process.pid, connections: runtime.connections(), last_seq, floor_seq, bytes };

@@ -1,4 +1,5 @@
 import { defineMethod } from "../method.js";
+import { settingsResult } from "../results/subscriber.js";
 import { userSchema } from "./by_id.js";
 
 export const settingsGet = defineMethod({
@@ -6,6 +7,7 @@ export const settingsGet = defineMethod({
   scope: "read",
   summary: "What a user has switched off.",
   params: userSchema,
+  result: settingsResult,
   run({ user_id }, { caller }) {
     return caller.as(user_id).settings(caller.userOr(user_id));
   },

@@ -1,4 +1,5 @@
 import { defineMethod } from "../method.js";
+import { threadResult } from "../results/conversation.js";
 import { threadAnswer, threadSchema } from "../talk.js";
 
 export const threadClose = defineMethod({
@@ -6,7 +7,8 @@ export const threadClose = defineMethod({
   scope: "agent",
   summary: "Ends a conversation: a turn that runs is cut short, and what was in it goes to the inbox, or ends.",
   params: threadSchema,
-  announced: true,
+  result: threadResult,
+  announced: { before: ["thread/closed"], items: false },
   async run({ thread_id, user_id }, { caller }) {
     return threadAnswer(await caller.as(user_id).thread(thread_id).close());
   },

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { LIMITS } from "../../domain/limits.js";
 import { wordSchema } from "../../domain/parse.js";
 import { defineMethod } from "../method.js";
-import { threadAnswer } from "../talk.js";
+import { threadsResult } from "../results/conversation.js";
+import { summaryAnswer } from "../talk.js";
 
 const word = wordSchema(LIMITS.idChars);
 
@@ -15,10 +16,11 @@ export const threadList = defineMethod({
     after: word.optional(),
     limit: z.int().min(1).max(LIMITS.listLimit).default(100),
   }),
+  result: threadsResult,
   async run({ user_id, after, limit }, { caller }) {
     const page = { user_id: caller.userOr(user_id), limit, ...(after === undefined ? {} : { after }) };
     const threads = await caller.as(user_id).threads(page);
     const next = threads.length < limit ? null : (threads.at(-1)?.thread_id ?? null);
-    return { threads: threads.map(threadAnswer), next };
+    return { threads: threads.map(summaryAnswer), next };
   },
 });

@@ -1,5 +1,6 @@
 import { readSchema, type ThreadPage } from "../../runtime/conversation.js";
 import { defineMethod } from "../method.js";
+import { threadPageResult } from "../results/conversation.js";
 import { threadAnswer, threadSchema } from "../talk.js";
 
 export const threadRead = defineMethod({
@@ -7,6 +8,7 @@ export const threadRead = defineMethod({
   scope: "read",
   summary: "A conversation as people see it, oldest first. A page that would be too large is shorter.",
   params: threadSchema.extend(readSchema.shape),
+  result: threadPageResult,
   async run({ thread_id, user_id, limit, ...options }, { caller, bytesMax }) {
     const thread = caller.as(user_id).thread(thread_id);
     const page = await pageWithin((few) => thread.read({ ...options, limit: few }), limit, bytesMax);
@@ -21,6 +23,6 @@ async function pageWithin(
   bytesMax: number,
 ): Promise<ThreadPage> {
   const page = await read(limit);
-  if (limit === 1 || Buffer.byteLength(JSON.stringify(page.items)) <= bytesMax) return page;
+  if (limit === 1 || Buffer.byteLength(JSON.stringify([page.items, page.turns])) <= bytesMax) return page;
   return pageWithin(read, Math.ceil(limit / 2), bytesMax);
 }

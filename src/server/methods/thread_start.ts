@@ -2,6 +2,7 @@ import { z } from "zod";
 import { LIMITS } from "../../domain/limits.js";
 import { wordSchema } from "../../domain/parse.js";
 import { defineMethod } from "../method.js";
+import { threadResult } from "../results/conversation.js";
 import { threadAnswer } from "../talk.js";
 
 const word = wordSchema(LIMITS.idChars);
@@ -11,7 +12,8 @@ export const threadStart = defineMethod({
   scope: "agent",
   summary: "Opens a conversation and gives it an id; only admin's token may choose one.",
   params: z.strictObject({ user_id: word.optional(), thread_id: word.optional() }),
-  announced: true,
+  result: threadResult,
+  announced: { before: ["thread/started"], items: true },
   async run({ user_id, thread_id }, { caller }) {
     const thread = { user_id: caller.userOr(user_id), ...(thread_id === undefined ? {} : { thread_id }) };
     return threadAnswer(await caller.as(undefined).startThread(thread));

@@ -3,6 +3,7 @@ import { InvalidInputError, isMiss } from "../../domain/errors.js";
 import { LIMITS } from "../../domain/limits.js";
 import { wordSchema } from "../../domain/parse.js";
 import { defineMethod } from "../method.js";
+import { steeredResult } from "../results/conversation.js";
 import { inputSchema } from "../talk.js";
 
 const word = wordSchema(LIMITS.idChars);
@@ -18,7 +19,8 @@ export const turnSteer = defineMethod({
     user_id: word.optional(),
     input: inputSchema,
   }),
-  announced: true,
+  result: steeredResult,
+  announced: { before: [], items: true },
   async run({ thread_id, turn_id, expected_turn_id, user_id, input }, { caller }) {
     const view = caller.as(user_id);
     if (turn_id !== undefined && expected_turn_id !== undefined && turn_id !== expected_turn_id)

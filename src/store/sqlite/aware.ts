@@ -13,4 +13,5 @@ export interface AwarenessOf {
   of(thread_id: ThreadId, user_id: UserId): { aware: Aware; to: AwareTo };
   /** What was shown in a thread, by the entry that showed it. */
   floor(thread_id: ThreadId, after: number, limit: number): Shown[];
+  floorBefore(thread_id: ThreadId, before: number, limit: number): Shown[];
 }

@@ -10,6 +10,11 @@ import type { Lists } from "./list.js";
 const SEEN_MAX = 10;
 const COUNT_MAX = 200;
 
+interface Place {
+  readonly seq: number;
+  readonly number: number;
+}
+
 export class Awareness implements AwarenessOf {
   readonly #ledger: Ledger;
   readonly #lists: Lists;
@@ -17,6 +22,8 @@ export class Awareness implements AwarenessOf {
   readonly #since: Statement;
   readonly #after: Statement;
   readonly #rest: Statement;
+  readonly #before: Statement;
+  readonly #restBefore: Statement;
 
   constructor(connection: Connection, ledger: Ledger, lists: Lists) {
     this.#ledger = ledger;
@@ -30,6 +37,12 @@ export class Awareness implements AwarenessOf {
     );
     this.#rest = connection.prepare(
       "SELECT seq, number FROM floor_items WHERE thread_id = ? AND seq = ? AND number > ? ORDER BY number",
+    );
+    this.#before = connection.prepare(
+      "SELECT seq, number FROM floor_items WHERE thread_id = ? AND seq < ? ORDER BY seq DESC, number DESC LIMIT ?",
+    );
+    this.#restBefore = connection.prepare(
+      "SELECT seq, number FROM floor_items WHERE thread_id = ? AND seq = ? AND number < ? ORDER BY number DESC",
     );
   }
 
@@ -55,11 +68,16 @@ export class Awareness implements AwarenessOf {
   }
 
   floor(thread_id: ThreadId, after: number, limit: number): Shown[] {
-    const page = this.#after.all(thread_id, after, limit) as { seq: number; number: number }[];
-    // What one entry showed is not cut in two.
-    const last = page.length === limit ? page.at(-1) : undefined;
-    const rest = last === undefined ? [] : (this.#rest.all(thread_id, last.seq, last.number) as typeof page);
-    return [...page, ...rest].flatMap(({ seq, number }) => {
+    return this.#shown(whole(this.#after, this.#rest, thread_id, after, limit));
+  }
+
+  /** The newest before an entry, oldest first. */
+  floorBefore(thread_id: ThreadId, before: number, limit: number): Shown[] {
+    return this.#shown(whole(this.#before, this.#restBefore, thread_id, before, limit).reverse());
+  }
+
+  #shown(places: readonly Place[]): Shown[] {
+    return places.flatMap(({ seq, number }) => {
       const stored = this.#stored(number);
       return stored === undefined ? [] : [{ seq, stored }];
     });
@@ -69,4 +87,11 @@ export class Awareness implements AwarenessOf {
     const held = this.#ledger.byNumber(number);
     return held === undefined ? undefined : this.#ledger.stored(held);
   }
+}
+
+/** A page; what one entry showed is not cut in two. */
+function whole(page: Statement, rest: Statement, thread_id: ThreadId, from: number, limit: number): Place[] {
+  const places = page.all(thread_id, from, limit) as Place[];
+  const last = places.length === limit ? places.at(-1) : undefined;
+  return last === undefined ? places : [...places, ...(rest.all(thread_id, last.seq, last.number) as Place[])];
 }

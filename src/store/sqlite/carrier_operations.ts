@@ -175,10 +175,12 @@ function end(
   const changes = steps.map((step) => step.change);
   const { turn_id } = carrier;
   const said = { turn_id, items: [], embedded: [], block };
-  const body = { type: "carrier", carrier_id: id, state, point, ended, note, ...said, changes } as const;
+  const told = state === "sent" && carrier.state === "open" ? ({ told: true } as const) : {};
+  const body = { type: "carrier", carrier_id: id, state, point, ended, note, ...said, ...told, changes } as const;
   const last_seq = write(core, transaction, carrier, body, steps);
   if (state === "sent" && carrier.state === "open" && carrier.aware_seq !== null)
     core.threads.setAware(carrier.thread_id, carrier.aware_seq, carrier.aware_inbox ?? 0);
+  if (carrier.state === "open") core.figures.ended(carrier.seq, state === "sent");
   const after: CarrierRow = { ...carrier, state, ended, lease_id: goesOn ? lease_id : null, last_seq };
   if (goesOn) core.carriers.send(carrier, last_seq, items);
   else {

@@ -182,6 +182,26 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
       ) j ON j.thread_id = o.thread_id AND j.subject = o.subject WHERE j.generation IS NOT o.generation`,
   },
   {
+    says: "a handle is not as the journal says",
+    sql: `SELECT h.thread_id || ' ' || h.id FROM handles h JOIN threads t ON t.id = h.thread_id AND t.state = 'open'
+      LEFT JOIN journal j ON j.seq = h.seq AND j.type = 'handle' AND j.thread_id = h.thread_id
+      WHERE j.seq IS NULL OR j.body ->> '$.handle' <> h.id OR j.body ->> '$.state' <> h.state
+        OR json(j.body -> '$.detail') <> json(h.detail)`,
+  },
+  {
+    says: "a file is known in a thread that is closed, or is another user's",
+    sql: `SELECT k.thread_id || ' ' || k.path FROM known_files k LEFT JOIN threads t ON t.id = k.thread_id
+      WHERE t.id IS NULL OR t.state = 'closed' OR t.user_id <> k.user_id OR NOT json_valid(k.detail)`,
+  },
+  {
+    says: "a tool of an MCP server is not as the journal says",
+    sql: `SELECT m.server || ' ' || m.tool FROM mcp_tools m LEFT JOIN journal j ON j.seq = m.seq AND j.type = 'mcp_tool'
+      WHERE CASE WHEN j.seq IS NULL THEN m.seq >= coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'floor_seq'), 1)
+        ELSE j.body ->> '$.server' <> m.server OR j.body ->> '$.tool' <> m.tool
+          OR j.body -> '$.look' IS NOT CASE WHEN j.body ->> '$.by' IS NULL THEN m.held ELSE m.approved END
+          OR (j.body ->> '$.by' IS NOT NULL AND m.held IS NOT NULL) END`,
+  },
+  {
     says: "a redriven notification is not a dead letter",
     sql: "SELECT r.number FROM redrives r LEFT JOIN deliveries d ON d.number = r.number WHERE d.state IS NOT 'FAILED'",
   },

@@ -7,6 +7,7 @@ import type { Thread } from "../../domain/journal.js";
 import { type Point, taken, takes } from "../../domain/points.js";
 import type { Principal } from "../../domain/principal.js";
 import type { Command } from "../../domain/reducer.js";
+import { isNothing, NOTHING, type Spent } from "../../domain/usage.js";
 import { crashPoint } from "../../platform/crashpoint.js";
 import type { Collected, CollectRequest, Compose, Composed, Lease } from "../contract.js";
 import type { Wanted } from "./agent_queue.js";
@@ -58,7 +59,14 @@ export function collect(
   if (prepared === null || (prepared.found.length === 0 && !awareness_alone)) return null;
   const { at } = transaction;
   const lease: Lease = { id: leaseId(core.ids.random(at)), owner, expires_at: at + request.lease_ms };
-  return writeCarrier(core, transaction, prepared, { lease, opened: false, turn_id: null, items: [], auto_settle });
+  return writeCarrier(core, transaction, prepared, {
+    lease,
+    opened: false,
+    turn_id: null,
+    items: [],
+    auto_settle,
+    spent: NOTHING,
+  });
 }
 
 /** Closes the batches that the point takes, leaves out what is held back now, and words the most urgent. */
@@ -92,13 +100,15 @@ export interface Holding {
   readonly turn_id: TurnId | null;
   readonly items: readonly Item[];
   readonly auto_settle: boolean;
+  /** By the turn, since it last said so. */
+  readonly spent: Spent;
 }
 
 /** The carrier is one entry; what was closed or held back has entries of its own before it. */
 export function writeCarrier(core: Core, transaction: Transaction, prepared: Prepared, holding: Holding): Collected {
   const { telling, found, composed, more, aware } = prepared;
   const { user_id, thread_id, point } = telling;
-  const { lease, turn_id, items, auto_settle } = holding;
+  const { lease, turn_id, items, auto_settle, spent } = holding;
   // From here on nothing else is journaled before this entry: its `seq` is in the carrier's id and in the links.
   const seq = core.journal.nextSeq;
   const id = carrierId(core.ids.numbered(transaction.at, seq));
@@ -113,8 +123,10 @@ export function writeCarrier(core: Core, transaction: Transaction, prepared: Pre
   const steps = plans.flatMap((planned) => planned.steps);
   const changes = steps.map((step) => step.change);
   const block = { text: composed.text, form: composed.form };
-  const said = { turn_id, items, embedded: composed.told, block };
-  const body = { type: "carrier", carrier_id: id, state, point, ended, note: null, ...said, changes } as const;
+  const said = { turn_id, items, embedded: composed.told, block, ...(isNothing(spent) ? {} : { spent }) };
+  core.usage.add(user_id, thread_id, transaction.at, spent);
+  const told = auto_settle ? ({ told: true } as const) : {};
+  const body = { type: "carrier", carrier_id: id, state, point, ended, note: null, ...said, ...told, changes } as const;
   write(core, transaction, { user_id, thread_id }, body, steps);
   // The carrier itself holds the lease too: it stays until the carrier ends, whatever happens to its items.
   if (ended === null) {
@@ -144,6 +156,8 @@ export function writeCarrier(core: Core, transaction: Transaction, prepared: Pre
       state: delivery.state === "LOCKED" ? null : delivery.state,
     })),
   );
+  core.figures.made(seq, block.text.length);
+  if (state === "sent") core.figures.ended(seq, true);
   if (state === "sent") core.threads.setAware(thread_id, aware.seq, aware.inbox);
   crashPoint("claim.leased");
   return {

@@ -47,10 +47,14 @@ export interface CommitHooks {
   now(): number;
   /** Before the operations, inside the transaction. */
   begun(transaction: Transaction): void;
-  /** Before each operation: whether it leaves what it changes to be written later; and with `false` before the commit. */
+  /** Before each operation: whether it leaves what it changes to be written later. */
   gather(gathers: boolean): void;
-  /** After the commit, before anyone is answered. */
-  committed(): void;
+  /** Before the commit: everything is to be in the tables. */
+  ending(): void;
+  /** Goes on however the clock is set. */
+  monotonic(): number;
+  /** After the commit, before anyone is answered: how long it took, and how many operations were in it. */
+  committed(ms: number, operations: number): void;
   /** The store has stopped. */
   failed(error: StoreError): void;
 }
@@ -167,6 +171,7 @@ export class CommitQueue {
 
   #flush(): void {
     if (this.#failure !== undefined || this.#waiting === 0) return;
+    const from = this.#hooks.monotonic();
     try {
       this.#begin.run();
     } catch (error) {
@@ -180,7 +185,7 @@ export class CommitQueue {
       const transaction: Transaction = { at: this.#hooks.now(), wrote: false };
       this.#hooks.begun(transaction);
       for (const operation of operations) this.#runOne(operation, transaction);
-      this.#hooks.gather(false);
+      this.#hooks.ending();
       crashPoint("commit.before");
       this.#commit.run();
       crashPoint("commit.after");
@@ -193,7 +198,7 @@ export class CommitQueue {
       return;
     }
     this.#waiting -= operations.length;
-    this.#hooks.committed();
+    this.#hooks.committed(this.#hooks.monotonic() - from, operations.length);
     for (const operation of operations) {
       if (operation.error !== undefined) operation.reject(operation.error);
       else operation.resolve(operation.value as never);

@@ -3,7 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { batchesContract } from "../batches.suite.js";
 import { type StoreHarness, storeContract } from "../contract.suite.js";
+import { handleContract } from "../handles.suite.js";
+import { knownFilesContract } from "../known_files.suite.js";
+import { mcpToolContract } from "../mcp_tools.suite.js";
+import { seriesContract } from "../series.suite.js";
 import { turnContract } from "../turns.suite.js";
+import { usageContract } from "../usage.suite.js";
 import { openSqliteStore } from "./store.js";
 
 async function sqlite(): Promise<StoreHarness> {
@@ -17,3 +22,8 @@ async function sqlite(): Promise<StoreHarness> {
 storeContract("SQLite", sqlite);
 batchesContract("SQLite", sqlite);
 turnContract("SQLite", sqlite);
+handleContract("SQLite", sqlite);
+knownFilesContract("SQLite", sqlite);
+usageContract("SQLite", sqlite);
+seriesContract("SQLite", sqlite);
+mcpToolContract("SQLite", sqlite);

@@ -11,9 +11,13 @@ import type { Carriers } from "./carriers.js";
 import type { Connection } from "./connection.js";
 import type { DedupeWindows } from "./dedupe.js";
 import type { DueHints } from "./due.js";
+import type { Figures } from "./figures.js";
+import type { Handles } from "./handles.js";
 import type { Journal } from "./journal.js";
+import type { KnownFiles } from "./known_files.js";
 import type { Leases } from "./leases.js";
 import type { Ledger } from "./ledger.js";
+import type { McpTools } from "./mcp_tools.js";
 import type { Pauses } from "./pauses.js";
 import type { ProducerIds } from "./producer_ids.js";
 import type { CriticalQuota } from "./quota.js";
@@ -22,6 +26,7 @@ import type { Settings } from "./settings.js";
 import type { Threads } from "./threads.js";
 import type { Tokens } from "./tokens.js";
 import type { Turns } from "./turns.js";
+import type { Usage } from "./usage.js";
 
 /** What the operations of this store share. */
 export interface Core {
@@ -40,9 +45,14 @@ export interface Core {
   readonly rows: Rows;
   readonly backlog: Backlog;
   readonly quota: CriticalQuota;
+  readonly figures: Figures;
   readonly leases: Leases;
   readonly carriers: Carriers;
   readonly turns: Turns;
+  readonly handles: Handles;
+  readonly knownFiles: KnownFiles;
+  readonly usage: Usage;
+  readonly mcpTools: McpTools;
   readonly queue: AgentQueue;
   readonly awareness: AwarenessOf;
   readonly pauses: Pauses;

@@ -9,6 +9,7 @@ import type { JournalPage } from "../contract.js";
 import type { Blocks } from "./blocks.js";
 import type { Transaction } from "./commit.js";
 import type { Connection, Statement } from "./connection.js";
+import { Inserts } from "./inserts.js";
 import type { Meta } from "./meta.js";
 
 interface JournalRow extends EntryRow {
@@ -23,13 +24,17 @@ const RECENT_CHARS = 2_048;
 
 const COLUMNS = "seq, at, type, user_id, thread_id, body";
 
-/** The append-only log. The writer assigns `seq`, one after the other. */
+/**
+ * The append-only log. The writer assigns `seq`, one after the other. Entries are in the table before anybody reads it here, and
+ * before the commit (`writeOut`).
+ */
 export class Journal {
-  readonly #insert: Statement;
+  readonly #inserts: Inserts;
   readonly #one: Statement;
   readonly #after: Statement;
   readonly #ofUser: Statement;
   readonly #conversation: Statement;
+  readonly #conversationBefore: Statement;
   readonly #last: Statement;
   readonly #blocks: Blocks;
   readonly #meta: Meta;
@@ -43,7 +48,7 @@ export class Journal {
   constructor(connection: Connection, blocks: Blocks, meta: Meta) {
     this.#blocks = blocks;
     this.#meta = meta;
-    this.#insert = connection.prepare(`INSERT INTO journal (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)`);
+    this.#inserts = new Inserts(connection, `journal (${COLUMNS})`, "(?, ?, ?, ?, ?, ?)");
     this.#one = connection.prepare(`SELECT ${COLUMNS} FROM journal WHERE seq = ?`);
     this.#after = connection.prepare(`SELECT ${COLUMNS} FROM journal WHERE seq > ? ORDER BY seq LIMIT ?`);
     this.#ofUser = connection.prepare(
@@ -52,13 +57,21 @@ export class Journal {
     this.#conversation = connection.prepare(
       `SELECT ${COLUMNS} FROM journal WHERE thread_id = ? AND ${CONVERSATION} AND seq > ? ORDER BY seq LIMIT ?`,
     );
+    this.#conversationBefore = connection.prepare(
+      `SELECT ${COLUMNS} FROM journal WHERE thread_id = ? AND ${CONVERSATION} AND seq < ? ORDER BY seq DESC LIMIT ?`,
+    );
     this.#last = connection.prepare("SELECT seq, at FROM journal ORDER BY seq DESC LIMIT 1");
     this.#pruned = { seq: meta.number("last_seq"), at: meta.number("last_at") };
     this.#lastSeq = Math.max(this.last().seq, this.#pruned.seq);
   }
 
+  writeOut(): void {
+    this.#inserts.writeOut();
+  }
+
   /** The newest entry that is or was in the database; a reader asks anew each time. */
   last(): { seq: number; at: number } {
+    this.writeOut();
     const last = (this.#last.get() as { seq: number; at: number } | undefined) ?? this.#pruned;
     return { seq: Math.max(last.seq, this.#pruned.seq), at: Math.max(last.at, this.#pruned.at) };
   }
@@ -82,7 +95,7 @@ export class Journal {
     const text = encodeEntry(body, { at, user_id, thread_id });
     transaction.wrote = true;
     this.#lastSeq += 1;
-    this.#insert.run(this.#lastSeq, at, body.type, user_id, thread_id, text);
+    this.#inserts.add(this.#lastSeq, at, body.type, user_id, thread_id, text);
     this.#blocks.mark("j", user_id, this.#lastSeq);
     this.#users.add(user_id);
     if (body.type === "event")
@@ -98,6 +111,7 @@ export class Journal {
   }
 
   read(seq: number): JournalEntry | undefined {
+    this.writeOut();
     const row = this.#one.get(seq) as JournalRow | undefined;
     return row === undefined ? undefined : entryOf(row);
   }
@@ -117,7 +131,14 @@ export class Journal {
 
   /** What was said and done in a thread. */
   conversation(thread_id: ThreadId, after: number, limit: number): JournalEntry[] {
+    this.writeOut();
     return (this.#conversation.all(thread_id, after, limit) as JournalRow[]).map(entryOf);
+  }
+
+  /** The newest before an entry, oldest first. */
+  conversationBefore(thread_id: ThreadId, before: number, limit: number): JournalEntry[] {
+    this.writeOut();
+    return (this.#conversationBefore.all(thread_id, before, limit) as JournalRow[]).map(entryOf).reverse();
   }
 
   page(principal: Principal, after: number, limit: number): JournalPage {

@@ -14,6 +14,7 @@ import type { Batches } from "./batches.js";
 import { type Blocks, blockOf } from "./blocks.js";
 import type { Connection, Statement } from "./connection.js";
 import type { DueHints } from "./due.js";
+import type { Figures } from "./figures.js";
 import type { Held } from "./held.js";
 import { dueAt, isOnFloor, LedgerTables, liveFlag, unreadFlag } from "./ledger_tables.js";
 import type { Meta } from "./meta.js";
@@ -91,6 +92,7 @@ export interface Indexes {
   readonly batches: Batches;
   readonly backlog: Backlog;
   readonly rows: Rows;
+  readonly figures: Figures;
 }
 
 /**
@@ -104,6 +106,7 @@ export class Ledger {
   readonly #batches: Batches;
   readonly #backlog: Backlog;
   readonly #rows: Rows;
+  readonly #figures: Figures;
   readonly #tables: LedgerTables;
   readonly #byNumber: Statement;
   readonly #lastNumber: Statement;
@@ -119,13 +122,14 @@ export class Ledger {
 
   /** `writer`: nobody else changes the rows, so what was written last is known without asking. */
   constructor(connection: Connection, indexes: Indexes, meta: Meta, writer: boolean) {
-    const { blocks, due, batches, backlog, rows } = indexes;
+    const { blocks, due, batches, backlog, rows, figures } = indexes;
     this.#recent = writer ? new Array<Held | undefined>(RECENT_MAX).fill(undefined) : [];
     this.#blocks = blocks;
     this.#due = due;
     this.#batches = batches;
     this.#backlog = backlog;
     this.#rows = rows;
+    this.#figures = figures;
     const join = `SELECT ${HELD_COLUMNS} FROM notifications n JOIN deliveries d ON d.number = n.number`;
     this.#tables = new LedgerTables(connection);
     this.#byNumber = connection.prepare(`${join} WHERE n.number = ?`).raw();
@@ -166,6 +170,7 @@ export class Ledger {
   writeOut(): void {
     if (this.#unwritten.size > 0) {
       for (const { was, now } of this.#unwritten.values()) this.#tables.write(was, now);
+      this.#tables.end();
       this.#unwritten.clear();
     }
     this.#rows.writeOut();
@@ -181,7 +186,12 @@ export class Ledger {
       return;
     }
     if (this.#gathers) this.#unwritten.set(number, { was, now });
-    else this.#tables.write(was, now);
+    else this.#writeNow(was, now);
+  }
+
+  #writeNow(was: Held | null, now: Held): void {
+    this.#tables.write(was, now);
+    this.#tables.end();
   }
 
   insert(kept: Kept, seq: number): Held {
@@ -193,6 +203,7 @@ export class Ledger {
     const due = dueAt(delivery);
     if (delivery.open_until !== null) this.#batches.opened(notification, number);
     this.#backlog.changed(notification, undefined, delivery);
+    this.#figures.changed(undefined, delivery);
     if (due !== null) this.#due.mark(due, number);
     this.#blocks.mark("u", delivery.user_id, number);
     if (delivery.thread_id !== null) this.#blocks.mark("t", delivery.thread_id, number);
@@ -216,6 +227,7 @@ export class Ledger {
     this.#unmarkClosed(was, next, number);
     if (was.open_until !== null && next.open_until === null) this.#batches.closed(notification, number);
     if (was.state !== next.state) this.#backlog.changed(notification, was, next);
+    this.#figures.changed(was, next);
     if (isOnFloor(next) && !isOnFloor(was)) this.#floor.run(next.thread_id, seq, number);
     return held;
   }
@@ -224,7 +236,7 @@ export class Ledger {
     const unwritten = this.#unwritten.get(number);
     if (unwritten === undefined || unwritten.was === null) return;
     if (unwritten.was.delivery.state === unwritten.now.delivery.state) return;
-    this.#tables.write(unwritten.was, unwritten.now);
+    this.#writeNow(unwritten.was, unwritten.now);
     this.#unwritten.delete(number);
   }
 
@@ -279,6 +291,7 @@ export class Ledger {
   /** Its rows are gone. */
   removed({ number, delivery }: Held): void {
     this.forget(number);
+    this.#figures.changed(delivery, undefined);
     this.#unmarkClosed(delivery, undefined, number);
   }
 

@@ -8,12 +8,13 @@ import { isTerminal } from "../../domain/transitions.js";
 import { axesText } from "../codec.js";
 import type { Connection, Statement } from "./connection.js";
 import type { Held } from "./held.js";
+import { Inserts } from "./inserts.js";
 
 export class LedgerTables {
   readonly #insertNotification: Statement;
-  readonly #insertPlainNotification: Statement;
+  readonly #plainNotifications: Inserts;
   readonly #insertDelivery: Statement;
-  readonly #insertFreshDelivery: Statement;
+  readonly #freshDeliveries: Inserts;
   readonly #updateNotification: Statement;
   readonly #updateDelivery: Statement;
   readonly #acknowledge: Statement;
@@ -33,16 +34,17 @@ export class LedgerTables {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     // The same for most of them: what they do not have need not be bound.
-    this.#insertPlainNotification = connection.prepare(
-      `INSERT INTO notifications (number, id, thread_id, subscriber_id, kind, source, subject, severity, inject_at,
-        content, axes, dedupe_key, dedupe_until, created_at, event_id)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    this.#plainNotifications = new Inserts(
+      connection,
+      `notifications (number, id, thread_id, subscriber_id, kind, source, subject, severity, inject_at, content, axes,
+        dedupe_key, dedupe_until, created_at, event_id)`,
+      "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     );
-    this.#insertFreshDelivery = connection.prepare(
-      `INSERT INTO deliveries (number, user_id, thread_id, state, channel, effective, priority, revision, count,
-        lease_epoch, deadline, not_before, attempts, updated_at, subject, live, unread, due_at, last_seq, rows, source,
-        wakes)
-       VALUES (?, ?, ?, ?, ?, ?, ?, 1, 1, 0, ?, 0, 0, ?, ?, 1, 0, ?, ?, 1, ?, ?)`,
+    this.#freshDeliveries = new Inserts(
+      connection,
+      `deliveries (number, user_id, thread_id, state, channel, effective, priority, revision, count, lease_epoch,
+        deadline, not_before, attempts, updated_at, subject, live, unread, due_at, last_seq, rows, source, wakes)`,
+      "(?, ?, ?, ?, ?, ?, ?, 1, 1, 0, ?, 0, 0, ?, ?, 1, 0, ?, ?, 1, ?, ?)",
     );
     this.#updateNotification = connection.prepare(
       "UPDATE notifications SET content = ?, data = ?, severity = ?, directive = ?, degraded = ? WHERE number = ?",
@@ -68,7 +70,7 @@ export class LedgerTables {
     );
   }
 
-  /** `was`: as it is written; null: it is not. */
+  /** `was`: as it is written; null: it is not. New ones are in the tables after `end`. */
   write(was: Held | null, now: Held): void {
     if (was === null) {
       this.#writeNew(now);
@@ -78,15 +80,24 @@ export class LedgerTables {
     if (was.notification !== now.notification) this.#writeWords(now);
   }
 
-  #writeNew({ notification, delivery, number, last_seq }: Held): void {
-    if (isPlain(notification)) this.#writePlainNotification(number, notification);
-    else this.#writeNotification(number, notification);
-    if (isFresh(delivery)) this.#writeFreshDelivery(number, notification, delivery, last_seq);
-    else this.#writeDelivery(number, notification, delivery, last_seq);
+  end(): void {
+    this.#plainNotifications.writeOut();
+    this.#freshDeliveries.writeOut();
   }
 
-  #writePlainNotification(number: number, notification: Notification): void {
-    this.#insertPlainNotification.run(
+  #writeNew({ notification, delivery, number, last_seq }: Held): void {
+    // Both or neither: a delivery's notification is to be in its table before it.
+    if (isPlain(notification) && isFresh(delivery)) {
+      this.#addPlainNotification(number, notification);
+      this.#addFreshDelivery(number, notification, delivery, last_seq);
+      return;
+    }
+    this.#writeNotification(number, notification);
+    this.#writeDelivery(number, notification, delivery, last_seq);
+  }
+
+  #addPlainNotification(number: number, notification: Notification): void {
+    this.#plainNotifications.add(
       number,
       notification.id,
       notification.thread_id,
@@ -131,8 +142,8 @@ export class LedgerTables {
     );
   }
 
-  #writeFreshDelivery(number: number, notification: Notification, delivery: Delivery, last_seq: number): void {
-    this.#insertFreshDelivery.run(
+  #addFreshDelivery(number: number, notification: Notification, delivery: Delivery, last_seq: number): void {
+    this.#freshDeliveries.add(
       number,
       delivery.user_id,
       delivery.thread_id,

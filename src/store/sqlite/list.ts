@@ -5,9 +5,10 @@
  */
 import { CHANNELS, type Channel, SYSTEM_CHANNELS } from "../../domain/axes.js";
 import { InvalidInputError } from "../../domain/errors.js";
-import type { UserId } from "../../domain/ids.js";
+import type { ThreadId, UserId } from "../../domain/ids.js";
 import { LIMITS } from "../../domain/limits.js";
 import type { Principal } from "../../domain/principal.js";
+import type { Severity } from "../../domain/severity.js";
 import { isTerminal, type State } from "../../domain/transitions.js";
 import type { Counts, ListFilter, Page } from "../contract.js";
 import { blockOf } from "./blocks.js";
@@ -17,13 +18,13 @@ import type { Held } from "./ledger.js";
 
 /** Rows asked for at a time. Part of the statements, since SQLite plans anew whenever a `LIMIT ?` is bound. */
 const CHUNK = 256;
-const COUNT_CAP = 1_000;
+export const COUNT_CAP = 1_000;
 const INBOX_CAP = 100;
 
 interface Row {
   number: number;
   user_id: UserId;
-  thread_id: string | null;
+  thread_id: ThreadId | null;
   channel: string;
   state: State;
 }
@@ -32,6 +33,16 @@ interface Row {
 type Source = Generator<Row>;
 
 const COLUMNS = "number, user_id, thread_id, channel, state";
+
+/** A severity stands with the words, so each has to be looked up: so many by one call. */
+const LOOKED_UP_MAX = 2_000;
+
+/** What is asked for, each as the set of what is wanted. */
+interface Wanted extends Omit<ListFilter, "channel" | "state" | "severity"> {
+  readonly channel: ReadonlySet<string> | undefined;
+  readonly state: ReadonlySet<State> | undefined;
+  readonly severity: ReadonlySet<Severity> | undefined;
+}
 
 export class Lists {
   readonly #core: CoreBase;
@@ -72,19 +83,22 @@ export class Lists {
   }
 
   list(principal: Principal, asked: ListFilter): Page {
-    const filter = this.#scoped(principal, asked);
-    if (filter === undefined) return this.#page([], null);
+    const scoped = this.#scoped(principal, asked);
+    if (scoped === undefined) return this.#page([], null);
+    const filter = wantedOf(scoped);
     const before = cursorOf(filter.after);
     const found: Held[] = [];
     let visits = 0;
+    let lookedUp = 0;
     let last = before;
     for (const row of merged(this.#sources(filter, before))) {
-      if (visits >= LIMITS.listVisits) return this.#page(found, last);
+      if (visits >= LIMITS.listVisits || lookedUp >= LOOKED_UP_MAX) return this.#page(found, last);
       visits += 1;
       last = row.number;
       if (!matches(row, filter)) continue;
+      lookedUp += 1;
       const held = this.#core.ledger.byNumber(row.number);
-      if (held !== undefined) found.push(held);
+      if (held !== undefined && filter.severity?.has(held.notification.severity) !== false) found.push(held);
       if (found.length >= filter.limit) return this.#page(found, last);
     }
     return this.#page(found, null);
@@ -107,7 +121,7 @@ export class Lists {
     };
   }
 
-  #sources(filter: ListFilter, before: number): Source[] {
+  #sources(filter: Wanted, before: number): Source[] {
     const { user_id, thread_id, state, channel } = filter;
     if (filter.unread === true || filter.unacknowledged === true) {
       if (user_id === undefined)
@@ -115,12 +129,12 @@ export class Lists {
       const live = SYSTEM_CHANNELS.map((one) => this.#liveOf(user_id, one, before));
       return filter.unacknowledged === true ? live : [...live, this.#unreadOf(user_id, before)];
     }
-    if (state === "FAILED")
+    if (state?.size === 1 && state.has("FAILED"))
       return [user_id === undefined ? chunked(this.#dead, [], before) : chunked(this.#deadOfUser, [user_id], before)];
-    const live = state !== undefined && !isTerminal(state);
+    const live = state !== undefined && ![...state].some(isTerminal);
     if (live && thread_id !== undefined) return [chunked(this.#liveOfThread, [thread_id], before)];
     if (live && user_id !== undefined)
-      return (channel === undefined ? CHANNELS : [channel]).map((one) => this.#liveOf(user_id, one, before));
+      return CHANNELS.filter((one) => channel?.has(one) !== false).map((one) => this.#liveOf(user_id, one, before));
     if (thread_id !== undefined) return [this.#blocked("t", thread_id, before)];
     if (user_id !== undefined) return [this.#blocked("u", user_id, before)];
     return [chunked(this.#all, [], before)];
@@ -157,9 +171,27 @@ export class Lists {
     return newest === undefined || newest <= after ? null : { number: newest, unread };
   }
 
+  /** How much of what is shown in conversations is unread, by thread; of the newest that are unread, capped. */
+  unreadByThread(user_id: UserId): Map<ThreadId, number> {
+    const before = Number.MAX_SAFE_INTEGER;
+    const found = new Map<ThreadId, number>();
+    let visits = 0;
+    for (const row of merged([this.#liveOf(user_id, "floor", before), this.#unreadOf(user_id, before)])) {
+      visits += 1;
+      if (visits > COUNT_CAP) break;
+      if (row.channel !== "floor" || row.state === "PENDING" || row.thread_id === null) continue;
+      found.set(row.thread_id, (found.get(row.thread_id) ?? 0) + 1);
+    }
+    return found;
+  }
+
   counts(principal: Principal, user_id: UserId): Counts {
     if (principal.kind === "user" && principal.user_id !== user_id)
       return { unacknowledged: 0, unread: 0, cap: COUNT_CAP };
+    return this.countsOf(user_id);
+  }
+
+  countsOf(user_id: UserId): Counts {
     const { blocks } = this.#core;
     let unacknowledged = 0;
     for (const channel of SYSTEM_CHANNELS) {
@@ -180,12 +212,20 @@ export class Lists {
   }
 }
 
-function matches(row: Row, filter: ListFilter): boolean {
+function wantedOf({ channel, state, severity, ...rest }: ListFilter): Wanted {
+  return { ...rest, channel: setOf(channel), state: setOf(state), severity: setOf(severity) };
+}
+
+function setOf<Word extends string>(words: Word | readonly Word[] | undefined): ReadonlySet<Word> | undefined {
+  return words === undefined ? undefined : new Set(typeof words === "string" ? [words] : words);
+}
+
+function matches(row: Row, filter: Wanted): boolean {
   return (
     (filter.user_id === undefined || row.user_id === filter.user_id) &&
     (filter.thread_id === undefined || row.thread_id === filter.thread_id) &&
-    (filter.channel === undefined || row.channel === filter.channel) &&
-    (filter.state === undefined || row.state === filter.state) &&
+    filter.channel?.has(row.channel) !== false &&
+    filter.state?.has(row.state) !== false &&
     // What is open is not shown yet.
     !((filter.unacknowledged === true || filter.unread === true) && row.state === "PENDING")
   );

@@ -9,6 +9,8 @@ export interface MetaValues {
   readonly last_seq: string;
   readonly last_at: string;
   readonly last_number: string;
+  /** The newest entry that the series have counted. */
+  readonly series_seq: string;
 }
 
 export class Meta {

@@ -14,6 +14,11 @@ const MIGRATIONS = [
   "0006_carriers.sql",
   "0007_members.sql",
   "0008_turns.sql",
+  "0009_handles.sql",
+  "0010_mcp_tools.sql",
+  "0011_usage.sql",
+  "0012_known_files.sql",
+  "0013_series.sql",
 ] as const;
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -3,8 +3,10 @@
  * belongs to a thread that is not closed keep their whole story. What is left of the journal therefore still replays
  * to the ledger; below the floor it has gaps, and a change there about a notification that is gone means nothing.
  */
+import type { ThreadId } from "../../domain/ids.js";
 import type { JournalEntry } from "../../domain/journal.js";
 import { isTerminal } from "../../domain/transitions.js";
+import { dayOf } from "../../domain/usage.js";
 import type { PruneStep } from "../contract.js";
 import { blockOf } from "./blocks.js";
 import type { Transaction } from "./commit.js";
@@ -64,6 +66,7 @@ export class Prune {
 
   /** The first entry that is young enough to stay; found by halving, since time never decreases along the journal. */
   floorFor(core: Core, cutoff: number): number {
+    core.journal.writeOut();
     let low = this.floorSeq();
     let high = core.journal.lastSeq + 1;
     while (low < high) {
@@ -79,6 +82,8 @@ export class Prune {
     const floor = this.floorFor(core, cutoff);
     transaction.wrote = true;
     this.#meta.set("floor_seq", floor);
+    // Today's is still counted on, whatever goes of the journal.
+    core.usage.removeDays(dayOf(Math.min(cutoff, transaction.at)));
     this.#meta.set("last_seq", core.journal.lastSeq);
     this.#meta.set("last_at", core.journal.last().at);
     this.#meta.set("last_number", core.ledger.lastNumber);
@@ -127,7 +132,13 @@ export class Prune {
     }
     // The thread's own row stays: an id never comes to belong to another user.
     if (entry.type === "thread" && entry.state === "closed" && entry.thread_id !== null)
-      this.#deleteObservations.run(entry.thread_id);
+      this.#removeThread(core, entry.thread_id);
+  }
+
+  #removeThread(core: Core, id: ThreadId): void {
+    this.#deleteObservations.run(id);
+    core.handles.removeAll(id);
+    core.usage.removeThread(id);
   }
 
   /** Settled, not a dead letter, untouched since the floor, and of no thread that goes on. */

@@ -3,6 +3,7 @@ import { LIMITS } from "../../domain/limits.js";
 import { numberInId } from "../../platform/ids.js";
 import type { Connection, Statement } from "./connection.js";
 import type { Held } from "./held.js";
+import { Inserts } from "./inserts.js";
 
 /** A row as it is stored: which event it shows, how often one with its key came, and since when. */
 export interface RowRecord {
@@ -42,7 +43,7 @@ const RECENT_ROWS = 32;
  */
 export class Rows {
   readonly #of: Statement;
-  readonly #insert: Statement;
+  readonly #inserts: Inserts;
   readonly #again: Statement;
   readonly #insertUnshown: Statement;
   readonly #latestUnshown: Statement;
@@ -55,9 +56,7 @@ export class Rows {
   constructor(connection: Connection, writer: boolean) {
     this.#recent = writer ? new Array<Members | undefined>(RECENT_MAX).fill(undefined) : [];
     this.#of = connection.prepare(`SELECT ${COLUMNS} FROM notification_rows WHERE number = ? ORDER BY row`);
-    this.#insert = connection.prepare(
-      `INSERT INTO notification_rows (number, ${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-    );
+    this.#inserts = new Inserts(connection, `notification_rows (number, ${COLUMNS})`, "(?, ?, ?, ?, ?, ?, ?)");
     this.#again = connection.prepare(
       "UPDATE notification_rows SET count = ?, event_id = ? WHERE number = ? AND row = ?",
     );
@@ -149,6 +148,7 @@ export class Rows {
       const slot = members.number % RECENT_MAX;
       if (members.rows.length > RECENT_ROWS && this.#recent[slot] === members) this.#recent[slot] = undefined;
     }
+    this.#inserts.writeOut();
     this.#unwritten.clear();
   }
 
@@ -163,7 +163,7 @@ export class Rows {
     changed.clear();
     for (let index = members.written; index < rows.length; index += 1) {
       const { row, key, until, event_id, count, since } = rows[index] as RowRecord;
-      this.#insert.run(number, row, key, until, event_id, count, since);
+      this.#inserts.add(number, row, key, until, event_id, count, since);
     }
     members.written = rows.length;
   }

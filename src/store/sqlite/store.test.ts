@@ -245,6 +245,42 @@ describe("audit finds, of carriers", () => {
   });
 });
 
+describe("audit finds, of what was used", () => {
+  const DAMAGES: [string, string, RegExp][] = [
+    ["a thread that used less", "UPDATE thread_usage SET input = input - 1", /used 9 \+ 1 tokens.*says 10 \+ 1 tokens/],
+    ["a thread that is forgotten", "DELETE FROM thread_usage", /used 0 \+ 0 tokens.*says 10 \+ 1 tokens/],
+    ["a day with a call more", "UPDATE day_usage SET calls = calls + 1", /2 calls.*says.* 1 calls/],
+    ["a day that is forgotten", "DELETE FROM day_usage", /used 0 \+ 0 tokens.*says 10 \+ 1 tokens/],
+  ];
+
+  it.each(DAMAGES)("%s", async (_, sql, says) => {
+    const folder = await temporaryFolder();
+    const store = await open(folder);
+    const thread_id = threadId("t");
+    await store.startThread(HOST, userId("alice"), thread_id);
+    const begun = await store.beginTurn(HOST, {
+      thread_id,
+      turn_id: null,
+      source: "user",
+      content: "hello",
+      point: "turn_start",
+      limit: 1,
+      compose: plainCompose,
+      owner: "hosted",
+      lease_ms: 1_000,
+      succeeds: null,
+    });
+    if (begun === null) throw new Error("it did not begin");
+    const spent = { input: 10, output: 1, calls: 1, time_ms: 5 };
+    await store.endTurn(HOST, { turn_id: begun.turn.id, state: "completed", items: [], note: null, spent });
+    expect((await audit(store)).problems).toEqual([]);
+    await store.close();
+    expect(alongside(folder).prepare(sql).run().changes).toBeGreaterThan(0);
+    const report = await audit(await open(folder));
+    expect(report.problems.map(({ message }) => message).join("\n")).toMatch(says);
+  });
+});
+
 describe("group commit", () => {
   it("puts a burst into slices and lets others in between (I19)", async () => {
     const store = await open(await temporaryFolder());
@@ -306,7 +342,7 @@ describe("the files", () => {
     expect(await store.facts()).toMatchObject({
       engine: "sqlite",
       synchronous: "FULL",
-      schema_version: 8,
+      schema_version: 13,
       last_seq: 1,
     });
   });

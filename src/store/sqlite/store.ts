@@ -2,14 +2,16 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { BlockForm } from "../../domain/conversation.js";
 import type { Miss } from "../../domain/errors.js";
-import { StoreError, TidingsError } from "../../domain/errors.js";
+import { InvalidInputError, StoreError, TidingsError } from "../../domain/errors.js";
 import type { Event } from "../../domain/event.js";
+import type { HandleRecord, NewHandleRecord } from "../../domain/handle.js";
 import type {
   CarrierId,
   EventId,
   JournalId,
   LeaseId,
   NotificationId,
+  SubscriberId,
   ThreadId,
   TokenId,
   TurnId,
@@ -17,13 +19,17 @@ import type {
 } from "../../domain/ids.js";
 import { journalId } from "../../domain/ids.js";
 import type { JournalEntry, Thread } from "../../domain/journal.js";
+import type { KnownFile, KnownFilePlace } from "../../domain/known_file.js";
+import type { McpToolRecord, SeenTool } from "../../domain/mcp.js";
 import type { Kept } from "../../domain/notification.js";
 import type { Point } from "../../domain/points.js";
 import type { DeliveryPolicy } from "../../domain/policy.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
+import type { Resolution } from "../../domain/series.js";
 import type { UserSettings } from "../../domain/settings.js";
 import type { Token } from "../../domain/token.js";
 import type { Turn } from "../../domain/turn.js";
+import { dayOf, NOTHING } from "../../domain/usage.js";
 import { type Clock, JournalClock } from "../../platform/clock.js";
 import { IdSource } from "../../platform/ids.js";
 import { every } from "../../platform/timers.js";
@@ -42,19 +48,31 @@ import type {
   CommandRequest,
   CommitListener,
   Counts,
+  DayPlace,
+  DayUsage,
   Editor,
   EndTurn,
+  HandleBounds,
+  HandlePlace,
   JournalPage,
   Lease,
   ListFilter,
+  McpToolPlace,
   NewToken,
   Page,
   PruneStep,
+  SeriesPage,
+  SeriesStep,
   Shown,
+  Standing,
   Store,
   Stored,
   StoreFacts,
+  StoreFigures,
+  ThreadSummary,
+  ThreadUsage,
   TurnStep,
+  UsageNow,
   Waiting,
 } from "../contract.js";
 import { accept } from "./accept.js";
@@ -77,29 +95,42 @@ import { DATABASE_FILE, engineVersion, openDatabase } from "./database.js";
 import { DedupeWindows } from "./dedupe.js";
 import { type DueHint, DueHints, FIRST_HINT } from "./due.js";
 import { codeOf, storeError } from "./failure.js";
+import { Figures } from "./figures.js";
 import { flushSome } from "./flush.js";
+import { forgetHandles, recordHandle } from "./handle_operations.js";
+import { Handles } from "./handles.js";
 import { Journal } from "./journal.js";
+import { isPendingAbout, recordFiles } from "./known_file_operations.js";
+import { KnownFiles } from "./known_files.js";
 import { Leases } from "./leases.js";
 import { HELD_COLUMNS, type HeldRow, heldOf, Ledger } from "./ledger.js";
 import { Lists } from "./list.js";
 import { WriterLock } from "./lock.js";
+import { approveMcpTool, seeMcpTools } from "./mcp_tool_operations.js";
+import { McpTools } from "./mcp_tools.js";
 import { Meta } from "./meta.js";
 import { SCHEMA_VERSION } from "./migrate.js";
+import { observe } from "./observation.js";
 import { Pauses } from "./pauses.js";
 import { ProducerIds } from "./producer_ids.js";
 import { Prune } from "./prune.js";
 import { CriticalQuota } from "./quota.js";
 import { Redrives } from "./redrive.js";
 import { Rows } from "./rows.js";
+import { Series } from "./series.js";
 import { Settings } from "./settings.js";
 import { settingsOf, updateSettings } from "./settings_operations.js";
+import { Standings } from "./standings.js";
+import { SubscriberMatches } from "./subscriber_matches.js";
+import { summariesOf } from "./summaries.js";
 import { Sweep } from "./sweep.js";
-import { beginClose, moveOut, observe, pauseThread, resumeThread, startThread } from "./thread_operations.js";
+import { beginClose, moveOut, pauseThread, resumeThread, startThread } from "./thread_operations.js";
 import { Threads } from "./threads.js";
 import { createToken, revokeToken } from "./token_operations.js";
 import { Tokens } from "./tokens.js";
 import { beginTurn, editQueued, endTurn, queueTurn, renewTurn, stepTurn } from "./turn_operations.js";
 import { Turns, turnOf } from "./turns.js";
+import { Usage } from "./usage.js";
 import { Waitings } from "./waiting.js";
 
 /** The lane of everything that is not an event. */
@@ -107,6 +138,7 @@ const CONTROL_LANE = "";
 /** After time jumped ahead, leases hold at least this much longer; and half of what they hold at all, if that is more. */
 const GRACE_MS = 2_000;
 const FLUSH_SLICE = 64;
+const SERIES_SLICE = 256;
 const READER_POLL_MS = 200;
 const SYNCHRONOUS = ["OFF", "NORMAL", "FULL", "EXTRA"];
 
@@ -172,6 +204,12 @@ async function lockFor(options: SqliteOptions): Promise<WriterLock | undefined> 
   return WriterLock.acquire(options.folder, options.waitMs);
 }
 
+/** What is everybody's is the host's alone, and what is another user's is nobody's. */
+function mustSee(principal: Principal, user_id: UserId | null): void {
+  if (user_id === null ? principal.kind === "host" : mayAct(principal, user_id)) return;
+  throw new InvalidInputError("user_id", "must be the caller's own");
+}
+
 type Together = <Value>(read: () => Value) => Value;
 
 export class SqliteStore implements Store {
@@ -190,6 +228,9 @@ export class SqliteStore implements Store {
   readonly #waitings: Waitings;
   readonly #together: Together;
   readonly #prune: Prune;
+  readonly #series: Series;
+  readonly #standings: Standings;
+  readonly #matches: SubscriberMatches;
   readonly #listeners = new Set<CommitListener>();
   /** Snapshots that are being read: a backup, an audit. */
   readonly #moments = new Set<Promise<unknown>>();
@@ -208,6 +249,7 @@ export class SqliteStore implements Store {
     const batches = new Batches(connection);
     const backlog = new Backlog(connection);
     const rows = new Rows(connection, lock !== undefined);
+    const figures = new Figures(connection, lock !== undefined);
     const meta = new Meta(connection);
     const journal = new Journal(connection, blocks, meta);
     const core: CoreBase = {
@@ -220,15 +262,20 @@ export class SqliteStore implements Store {
       due,
       journal,
       producerIds: new ProducerIds(connection),
-      ledger: new Ledger(connection, { blocks, due, batches, backlog, rows }, meta, lock !== undefined),
+      ledger: new Ledger(connection, { blocks, due, batches, backlog, rows, figures }, meta, lock !== undefined),
       dedupe: new DedupeWindows(),
       batches,
       rows,
       backlog,
       quota: new CriticalQuota(options.policy.criticalPerMinute),
+      figures,
       leases: new Leases(connection),
       carriers: new Carriers(connection),
       turns: new Turns(connection),
+      handles: new Handles(connection),
+      knownFiles: new KnownFiles(connection),
+      usage: new Usage(connection),
+      mcpTools: new McpTools(connection),
       queue: new AgentQueue(connection),
       pauses: new Pauses(connection),
       threads: new Threads(connection),
@@ -243,6 +290,9 @@ export class SqliteStore implements Store {
     this.#waitings = new Waitings(connection);
     this.#together = connection.transaction((read: () => unknown) => read()) as Together;
     this.#prune = new Prune(connection, meta);
+    this.#standings = new Standings(connection, this.#lists);
+    this.#matches = new SubscriberMatches(connection);
+    this.#series = new Series(connection, meta, this.#matches);
     this.journal_id = journalIdOf(meta, core.file);
     if (!this.writable) return;
     core.dedupe.rebuild(connection, this.#clock.now());
@@ -251,7 +301,15 @@ export class SqliteStore implements Store {
       now: () => this.#clock.now(),
       begun: (transaction) => this.#begun(transaction),
       gather: (gathers) => core.ledger.gather(gathers),
-      committed: () => this.#committed(journal.takeUsers()),
+      ending: () => {
+        core.ledger.gather(false);
+        journal.writeOut();
+      },
+      monotonic: () => options.clock.monotonic(),
+      committed: (ms, operations) => {
+        figures.committed(ms, operations);
+        this.#committed(journal.takeUsers());
+      },
       failed: (error) => options.onFailure?.(error),
     });
   }
@@ -291,7 +349,11 @@ export class SqliteStore implements Store {
   }
 
   accept(principal: Principal, acceptance: Acceptance): Promise<Accepted> {
-    const run = (transaction: Transaction) => accept(this.#core, transaction, principal, acceptance);
+    const run = (transaction: Transaction) => {
+      const accepted = accept(this.#core, transaction, principal, acceptance);
+      this.#core.figures.accepted(accepted.outcome);
+      return accepted;
+    };
     return this.#write(acceptance.event.source, run, true);
   }
 
@@ -367,6 +429,19 @@ export class SqliteStore implements Store {
     return this.#read((core) => (mayAct(principal, user_id) ? core.threads.ofUser(user_id, after, limit) : []));
   }
 
+  threadSummaries(
+    principal: Principal,
+    user_id: UserId,
+    after: ThreadId | null,
+    limit: number,
+  ): Promise<readonly ThreadSummary[]> {
+    return this.#readTogether((core) =>
+      mayAct(principal, user_id)
+        ? summariesOf(core, this.#lists, user_id, core.threads.ofUser(user_id, after, limit))
+        : [],
+    );
+  }
+
   turn(principal: Principal, id: TurnId): Promise<Turn | undefined> {
     return this.#read((core) => {
       const turn = core.turns.byId(id);
@@ -393,6 +468,23 @@ export class SqliteStore implements Store {
   floor(principal: Principal, thread_id: ThreadId, after: number, limit: number): Promise<readonly Shown[]> {
     return this.#readTogether((core) =>
       core.awareness.floor(core.threads.owned(principal, thread_id).id, after, limit),
+    );
+  }
+
+  conversationBefore(
+    principal: Principal,
+    thread_id: ThreadId,
+    before: number,
+    limit: number,
+  ): Promise<readonly JournalEntry[]> {
+    return this.#read((core) =>
+      core.journal.conversationBefore(core.threads.owned(principal, thread_id).id, before, limit),
+    );
+  }
+
+  floorBefore(principal: Principal, thread_id: ThreadId, before: number, limit: number): Promise<readonly Shown[]> {
+    return this.#readTogether((core) =>
+      core.awareness.floorBefore(core.threads.owned(principal, thread_id).id, before, limit),
     );
   }
 
@@ -465,6 +557,34 @@ export class SqliteStore implements Store {
 
   observe(principal: Principal, thread_id: ThreadId, subject: string): Promise<readonly Stored[]> {
     return this.#write(CONTROL_LANE, (transaction) => observe(this.#core, transaction, principal, thread_id, subject));
+  }
+
+  recordHandle(principal: Principal, record: NewHandleRecord): Promise<HandleRecord> {
+    return this.#write(CONTROL_LANE, (transaction) => recordHandle(this.#core, transaction, principal, record));
+  }
+
+  forgetHandles(principal: Principal, thread_id: ThreadId, bounds: HandleBounds): Promise<number> {
+    const run = (transaction: Transaction) => forgetHandles(this.#core, transaction, principal, thread_id, bounds);
+    return this.#write(CONTROL_LANE, run);
+  }
+
+  recordFiles(
+    principal: Principal,
+    thread_id: ThreadId,
+    files: readonly KnownFile[],
+    forgotten: readonly string[],
+  ): Promise<void> {
+    return this.#write(CONTROL_LANE, (transaction) =>
+      recordFiles(this.#core, transaction, principal, thread_id, files, forgotten),
+    );
+  }
+
+  seeMcpTools(seen: readonly SeenTool[]): Promise<readonly McpToolRecord[]> {
+    return this.#write(CONTROL_LANE, (transaction) => seeMcpTools(this.#core, transaction, seen));
+  }
+
+  approveMcpTool(server: string, tool: string, digest: string | null): Promise<McpToolRecord | Miss> {
+    return this.#write(CONTROL_LANE, (transaction) => approveMcpTool(this.#core, transaction, server, tool, digest));
   }
 
   createToken(principal: Principal, token: NewToken): Promise<Token> {
@@ -630,6 +750,53 @@ export class SqliteStore implements Store {
     return this.#read((core) => core.threads.owned(principal, id));
   }
 
+  handle(principal: Principal, thread_id: ThreadId, id: string): Promise<HandleRecord | undefined> {
+    return this.#read((core) => core.handles.get(core.threads.owned(principal, thread_id).id, id));
+  }
+
+  mcpTools(after: McpToolPlace | null, limit: number): Promise<readonly McpToolRecord[]> {
+    return this.#read((core) => core.mcpTools.page(after, limit));
+  }
+
+  handles(after: HandlePlace | null, limit: number): Promise<readonly HandleRecord[]> {
+    return this.#read((core) => core.handles.page(after, limit));
+  }
+
+  knownFiles(after: KnownFilePlace | null, limit: number): Promise<readonly KnownFile[]> {
+    return this.#read((core) => core.knownFiles.page(after, limit));
+  }
+
+  isPendingAbout(principal: Principal, thread_id: ThreadId, subject: string): Promise<boolean> {
+    return this.#readTogether((core) => isPendingAbout(core, principal, thread_id, subject));
+  }
+
+  usage(principal: Principal, thread_id: ThreadId): Promise<UsageNow> {
+    return this.#read((core) => {
+      const { id, user_id } = core.threads.owned(principal, thread_id);
+      return { thread: core.usage.ofThread(id), day: this.#usedToday(core, user_id) };
+    });
+  }
+
+  usageToday(principal: Principal, user_id: UserId): Promise<UsageNow["day"]> {
+    return this.#read((core) => {
+      const { day, ...used } = this.#usedToday(core, user_id);
+      return { ...(mayAct(principal, user_id) ? used : NOTHING), day };
+    });
+  }
+
+  #usedToday(core: Core, user_id: UserId): UsageNow["day"] {
+    const day = dayOf(this.now());
+    return { ...core.usage.ofDay(user_id, day), day };
+  }
+
+  threadUsage(after: ThreadId | null, limit: number): Promise<readonly ThreadUsage[]> {
+    return this.#read((core) => core.usage.threads(after, limit));
+  }
+
+  dayUsage(after: DayPlace | null, limit: number): Promise<readonly DayUsage[]> {
+    return this.#read((core) => core.usage.days(after, limit));
+  }
+
   isReady(principal: Principal, thread_id: ThreadId, point: Point): Promise<boolean> {
     return this.#readTogether((core) => isReady(core, this.#clock.now(), principal, thread_id, point));
   }
@@ -660,7 +827,57 @@ export class SqliteStore implements Store {
     });
   }
 
+  figures(): Promise<StoreFigures> {
+    return this.#readTogether((core) =>
+      core.figures.read((number) => core.ledger.byNumber(number)?.notification.created_at),
+    );
+  }
+
+  standing(principal: Principal, user_id: UserId | null): Promise<Standing> {
+    return this.#readTogether((core) => {
+      mustSee(principal, user_id);
+      return this.#standings.of(core, user_id);
+    });
+  }
+
+  async addUp(limit: number): Promise<SeriesStep> {
+    const seq = await this.#read(() => this.#series.seq);
+    // Nothing is committed for nothing.
+    if (seq >= this.#core.journal.lastSeq) return { counted: 0, seq, end: true };
+    return this.#write(CONTROL_LANE, (transaction) => this.#series.addUp(this.#core, transaction, limit));
+  }
+
+  series(
+    principal: Principal,
+    user_id: UserId | null,
+    resolution: Resolution,
+    from: number,
+    to: number,
+  ): Promise<SeriesPage> {
+    return this.#readTogether(() => {
+      mustSee(principal, user_id);
+      return { points: this.#series.points(resolution, user_id, from, to), seq: this.#series.seq };
+    });
+  }
+
+  lastMatches(
+    principal: Principal,
+    user_id: UserId,
+    subscriber_id: SubscriberId,
+    limit: number,
+  ): Promise<readonly JournalEntry[]> {
+    return this.#readTogether((core) => {
+      mustSee(principal, user_id);
+      return this.#matches
+        .newest(user_id, subscriber_id)
+        .slice(0, limit)
+        .flatMap((seq) => core.journal.read(seq) ?? []);
+    });
+  }
+
   async prune(olderThanMs: number, onStep?: (done: PruneStep) => void): Promise<PruneStep> {
+    // What goes must have been counted.
+    while (!(await this.addUp(SERIES_SLICE)).end);
     let cursor = await this.#write(CONTROL_LANE, (transaction) =>
       this.#prune.begin(this.#core, transaction, transaction.at - olderThanMs),
     );

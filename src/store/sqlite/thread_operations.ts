@@ -1,18 +1,14 @@
-/** What is done to a thread as a whole: start, close, observe. */
+/** What is done to a thread as a whole: start, close. */
 import { ConflictError, isMiss, NotFoundError } from "../../domain/errors.js";
 import { type ThreadId, threadId, type UserId } from "../../domain/ids.js";
 import type { Thread, ThreadState } from "../../domain/journal.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
 import { closeCommands } from "../../domain/reducer.js";
-import { parseSubject } from "../../domain/subject.js";
 import { crashPoint } from "../../platform/crashpoint.js";
-import type { Stored } from "../contract.js";
 import { closeCarriers } from "./carrier_operations.js";
 import { plan, type Step, write } from "./changes.js";
 import type { Transaction } from "./commit.js";
 import type { Core } from "./core.js";
-import { observedCommand } from "./judgement.js";
-import type { Held } from "./ledger.js";
 import { openOne, openThread } from "./open_threads.js";
 import { keepDue, standsStill } from "./stand_still.js";
 import { closeTurns } from "./turn_operations.js";
@@ -99,34 +95,7 @@ export function moveOut(core: Core, transaction: Transaction, id: ThreadId, afte
   }
   const last = held.at(-1);
   if (last !== undefined && held.length === SLICE) return last.number;
+  core.knownFiles.removeAll(id);
   setState(core, transaction, thread, "closed");
   return null;
-}
-
-/** The agent has seen the subject by itself: what is pending about it is withdrawn, and what is still to come. */
-export function observe(
-  core: Core,
-  transaction: Transaction,
-  principal: Principal,
-  id: ThreadId,
-  subjectText: string,
-): Stored[] {
-  const thread = core.threads.owned(principal, id);
-  const subject = parseSubject(subjectText);
-  const steps: Step[] = [];
-  const withdrawn: Held[] = [];
-  transaction.wrote = true;
-  core.threads.markObserved(id, subject);
-  for (const one of [...core.threads.pendingAbout(id, subject.name), ...core.threads.pendingBatches(id)]) {
-    const command = observedCommand(core, transaction.at, one);
-    const planned = command === null ? null : plan(core, transaction, one, [command]);
-    if (planned === null || isMiss(planned)) continue;
-    steps.push(...planned.steps);
-    if (planned.held.delivery.state === "SUPPRESSED") withdrawn.push(planned.held);
-  }
-  const changes = steps.map((step) => step.change);
-  const owner = { user_id: thread.user_id, thread_id: id };
-  const { name, generation } = subject;
-  write(core, transaction, owner, { type: "observation", subject: name, generation, changes }, steps);
-  return withdrawn.map((one) => core.ledger.stored(one));
 }

@@ -17,6 +17,7 @@ export class Threads {
   readonly #setState: Statement;
   readonly #setPaused: Statement;
   readonly #setActive: Statement;
+  readonly #activeAt: Statement;
   readonly #setAware: Statement;
   readonly #ofUser: Statement;
   readonly #ofUserAfter: Statement;
@@ -36,6 +37,7 @@ export class Threads {
     );
     this.#setPaused = connection.prepare("UPDATE threads SET paused_at = ? WHERE id = ?");
     this.#setActive = connection.prepare("UPDATE threads SET active_at = ? WHERE id = ?");
+    this.#activeAt = connection.prepare("SELECT active_at FROM threads WHERE id = ?").pluck();
     this.#setAware = connection.prepare(
       "UPDATE threads SET aware_seq = max(aware_seq, ?), aware_inbox = max(aware_inbox, ?) WHERE id = ?",
     );
@@ -128,6 +130,11 @@ export class Threads {
   /** Something was done in it. */
   setActive(id: ThreadId, at: number): void {
     this.#setActive.run(at, id);
+  }
+
+  /** When something was last done in it. */
+  activeAt(id: ThreadId): number {
+    return (this.#activeAt.get(id) as number | undefined) ?? 0;
   }
 
   /** Its agent was told of what was shown, up to here. */

@@ -6,6 +6,7 @@ import { leaseId, type ThreadId, type TurnId, turnId, type UserId } from "../../
 import { mayAct, type Principal } from "../../domain/principal.js";
 import type { Command } from "../../domain/reducer.js";
 import type { Turn } from "../../domain/turn.js";
+import { isNothing, NOTHING, type Spent } from "../../domain/usage.js";
 import { crashPoint } from "../../platform/crashpoint.js";
 import type { BeginTurn, BegunTurn, Collected, EndTurn, Lease, TurnStep } from "../contract.js";
 import { endCarriersUnder } from "./carrier_operations.js";
@@ -15,6 +16,7 @@ import type { Core } from "./core.js";
 import { flush } from "./flush.js";
 import type { Held } from "./held.js";
 import { wakesFlag } from "./ledger_tables.js";
+import { observe } from "./observation.js";
 import { openOne, refuseOthers } from "./open_threads.js";
 import { type ActiveTurn, type TurnRow, turnOf } from "./turns.js";
 
@@ -32,6 +34,7 @@ export function beginTurn(
   refuseOthers(core, transaction, thread_id, owner);
   const before = predecessor(core, transaction, thread_id, succeeds?.turn_id ?? null);
   const queued = request.turn_id === null ? null : queuedOne(core, thread_id, request.turn_id);
+  for (const subject of succeeds?.observed ?? []) observe(core, transaction, principal, thread_id, subject);
   showFirst(core, transaction, user_id, thread_id);
   const telling = { user_id, thread_id, point, limit, compose, message: source === "user" };
   const prepared = prepareCarrier(core, transaction, telling);
@@ -116,11 +119,11 @@ function passOn(
   core: Core,
   transaction: Transaction,
   before: ActiveTurn,
-  { items, note }: NonNullable<BeginTurn["succeeds"]>,
+  { items, note, spent }: NonNullable<BeginTurn["succeeds"]>,
   continued_by: TurnId,
 ): void {
   const ended: TurnRow = { ...before, state: "interrupted", note, continued_by, lease_id: null };
-  const last_seq = entry(core, transaction, ended, items);
+  const last_seq = entry(core, transaction, ended, items, spent === undefined ? {} : { spent });
   core.turns.update(before, { ...ended, last_seq });
 }
 
@@ -150,11 +153,17 @@ function entry(
   transaction: Transaction,
   { id, user_id, thread_id, state, internal, note, continued_by }: TurnRow,
   items: readonly Item[],
-  more: { readonly source?: Turn["source"]; readonly content?: string } = {},
+  more: { readonly source?: Turn["source"]; readonly content?: string; readonly spent?: Spent } = {},
 ): number {
-  const { source = null, content = null } = more;
-  const facts = { turn_id: id, state, source, internal, content, note, continued_by };
+  const { source = null, content = null, spent = NOTHING } = more;
+  const facts = { turn_id: id, state, source, internal, content, note, continued_by, ...spentOf(spent) };
+  core.usage.add(user_id, thread_id, transaction.at, spent);
   return core.journal.append(transaction, user_id, thread_id, { type: "turn", ...facts, items, changes: [] });
+}
+
+/** Left out where it is nothing. */
+function spentOf(spent: Spent): { readonly spent?: Spent } {
+  return isNothing(spent) ? {} : { spent };
 }
 
 /** With what is told, if something is; else as it is. */
@@ -165,6 +174,7 @@ function say(
   prepared: Prepared | null,
   items: readonly Item[],
   lease: Lease,
+  spent: Spent = NOTHING,
 ): Collected | null {
   if (prepared !== null)
     return writeCarrier(core, transaction, prepared, {
@@ -173,8 +183,9 @@ function say(
       turn_id: turn.id,
       items,
       auto_settle: false,
+      spent,
     });
-  if (items.length > 0) entry(core, transaction, turn, items);
+  if (items.length > 0 || !isNothing(spent)) entry(core, transaction, turn, items, { spent });
   return null;
 }
 
@@ -199,17 +210,18 @@ export function stepTurn(
   core: Core,
   transaction: Transaction,
   principal: Principal,
-  { turn_id, items, collect }: TurnStep,
+  { turn_id, items, collect, spent, observed = [] }: TurnStep,
 ): { readonly carrier: Collected | null } | Miss {
   const turn = active(core, transaction, principal, turn_id);
   if (isMiss(turn)) return turn;
   const { user_id, thread_id } = turn;
+  for (const subject of observed) observe(core, transaction, principal, thread_id, subject);
   const message = collect?.point === "user_message";
   const telling = collect === null ? null : { user_id, thread_id, ...collect, message };
   const prepared = telling === null ? null : prepareCarrier(core, transaction, telling);
   const lease = core.leases.get(turn.lease_id);
   if (lease === undefined) return missed("stale_lease", turn_id);
-  return { carrier: say(core, transaction, turn, prepared, items, lease) };
+  return { carrier: say(core, transaction, turn, prepared, items, lease, spent) };
 }
 
 export function renewTurn(
@@ -232,6 +244,7 @@ export function renewTurn(
 export function endTurn(core: Core, transaction: Transaction, principal: Principal, end: EndTurn): Turn | Miss {
   const turn = active(core, transaction, principal, end.turn_id);
   if (isMiss(turn)) return turn;
+  for (const subject of end.observed ?? []) observe(core, transaction, principal, turn.thread_id, subject);
   return turnOf(over(core, transaction, turn, end));
 }
 
@@ -240,9 +253,9 @@ function over(
   core: Core,
   transaction: Transaction,
   turn: ActiveTurn,
-  { state, items, note }: Pick<EndTurn, "state" | "items" | "note">,
+  { state, items, note, spent = NOTHING }: Pick<EndTurn, "state" | "items" | "note" | "spent">,
 ): TurnRow {
-  const last_seq = entry(core, transaction, { ...turn, state, note }, items);
+  const last_seq = entry(core, transaction, { ...turn, state, note }, items, { spent });
   const ended: TurnRow = { ...turn, state, note, lease_id: null, last_seq };
   core.turns.update(turn, ended);
   endCarriersUnder(core, transaction, turn.lease_id, (held, sent) => settlement(state, held, sent));

@@ -1,0 +1,2 @@
+/** Whether anybody but the agent notices. */
+export type Impact = "internal" | "external";
