@@ -9,7 +9,10 @@ export default defineConfig({
           name: "unit",
           include: ["src/**/*.test.ts", "test/unit/**/*.test.ts"],
           setupFiles: ["test/support/seed.ts"],
-          testTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 60_000,
+          // Most of their time they wait.
+          maxWorkers: 3,
           sequence: { groupOrder: 0 },
         },
       },

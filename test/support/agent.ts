@@ -1,6 +1,7 @@
 /** A Tidings with a hosted agent and one thread, by the library's door; what became of things is asked at its exits. */
 import { onTestFinished } from "vitest";
 import { z } from "zod";
+import { payloadProblem } from "../../src/domain/payloads.js";
 import {
   type AgentInput,
   isMiss,
@@ -18,6 +19,8 @@ import { ModelError, openModel } from "../../src/providers/index.js";
 import { eventually, temporaryFolder } from "./folder.js";
 
 export const CHAT = "chat";
+
+const OWN_SOURCES: readonly string[] = ["agent", "tools", "tidings"];
 
 export type Entry<Type extends JournalEntry["type"]> = Extract<JournalEntry, { type: Type }>;
 
@@ -168,9 +171,11 @@ export class Agent {
     await this.#canary.becomes(id, "DELIVERED");
   }
 
-  /** The audit finds nothing. */
+  /** The audit finds nothing; and what the product itself has emitted has the payloads that its types have. */
   async problems(): Promise<unknown[]> {
-    return (await this.tidings.audit()).problems as unknown[];
+    const events = (await this.entries("event")).filter(({ event }) => OWN_SOURCES.includes(event.source));
+    const misfits = events.flatMap(({ event }) => payloadProblem(event.type, event.payload) ?? []);
+    return [...(await this.tidings.audit()).problems, ...misfits];
   }
 }
 

@@ -23,7 +23,7 @@ export async function openTidings(options: OpenOptions = {}): Promise<Tidings> {
 export async function eventually<Value>(
   read: () => Promise<Value>,
   wanted: (value: Value) => boolean,
-  limitMs = 20_000,
+  limitMs = 60_000,
 ): Promise<Value> {
   const until = Date.now() + limitMs;
   for (;;) {

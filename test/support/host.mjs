@@ -31,6 +31,16 @@ const COMMANDS = {
     const of = path.reduce((owner, part) => owner[part], tidings);
     return of[name](...args);
   },
+  /** A turn of a conversation from its message to its end; with the calls of tools in it. */
+  async say(thread_id, content) {
+    await tidings.startThread({ thread_id });
+    const { turn_id } = await tidings.thread(thread_id).say(content);
+    await tidings.turns.ended(turn_id);
+    return COMMANDS.items(thread_id);
+  },
+  async items(thread_id) {
+    return (await tidings.thread(thread_id).read({ observe: true, internal: true })).items;
+  },
   /** Emits from several callers at once until nothing is taken in any more. */
   async emitUntilRefused(callers, event) {
     const answered = [];

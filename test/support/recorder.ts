@@ -18,8 +18,8 @@ export interface Recorder {
   readonly abandoned: () => number;
 }
 
-/** Passes everything on to `target` until the test is over. */
-export async function recordBefore(target: string): Promise<Recorder> {
+/** Passes everything on to `target` until the test is over; `headers` are added to what is answered. */
+export async function recordBefore(target: string, headers: Record<string, string> = {}): Promise<Recorder> {
   const requests: RecordedRequest[] = [];
   let abandoned = 0;
   const server = createServer((incoming, answer) => {
@@ -33,7 +33,7 @@ export async function recordBefore(target: string): Promise<Recorder> {
         new URL(path, target),
         { method: incoming.method, headers: { ...incoming.headers, host: new URL(target).host } },
         (response) => {
-          answer.writeHead(response.statusCode ?? 502, response.headers);
+          answer.writeHead(response.statusCode ?? 502, { ...response.headers, ...headers });
           response.pipe(answer);
           response.on("error", () => answer.destroy());
           response.on("aborted", () => answer.destroy());
@@ -69,6 +69,8 @@ export interface ModelServer {
   readonly recorder: Recorder;
   /** What is answered next, in this order; then "All right." for ever. */
   readonly answers: FixtureResponse[];
+  /** What each answer has beside its own headers, from now on. */
+  readonly headers: Record<string, string>;
 }
 
 /** A server that speaks the protocols of the model providers, behind a recorder. */
@@ -81,6 +83,7 @@ export async function modelServer(
   mock.addFixture({ match: {}, response: () => answers.shift() ?? { content: "All right." }, ...stream });
   await mock.start();
   onTestFinished(() => mock.stop());
-  const recorder = await recordBefore(mock.url);
-  return { url: recorder.url, recorder, answers };
+  const headers: Record<string, string> = {};
+  const recorder = await recordBefore(mock.url, headers);
+  return { url: recorder.url, recorder, answers, headers };
 }

@@ -20,6 +20,7 @@ import { onTestFinished } from "vitest";
 import { WebSocket } from "ws";
 import type { NotificationView } from "../../src/domain/notification.js";
 import type { Scope } from "../../src/domain/token.js";
+import { checkedReply } from "./answers.js";
 import { temporaryFolder } from "./folder.js";
 
 const PROGRAM = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
@@ -34,6 +35,8 @@ export interface ServerOptions {
    * `--provider none`: an agent that is hosted would answer what a test means to collect itself.
    */
   args?: readonly string[];
+  /** Where it runs; default: where the test does. */
+  cwd?: string;
   /** With whatever agent it hosts by itself. */
   agent?: "its own";
   /** Further environment. Whatever begins with `TIDINGS_` outside stays outside. */
@@ -95,13 +98,14 @@ export class Server {
   /** The server's own token, admin's. */
   token = "";
 
-  private constructor(data: string, { args = [], env = {}, agent }: ServerOptions) {
+  private constructor(data: string, { args = [], env = {}, agent, cwd }: ServerOptions) {
     this.data = data;
     const port = args.some((word) => word.startsWith("--port")) || "TIDINGS_PORT" in env ? [] : ["--port", "0"];
     const named = agent !== undefined || args.some((word) => word.startsWith("--provider"));
     const provider = named ? [] : ["--provider", "none"];
     this.process = spawn(process.execPath, [PROGRAM, "serve", "--data", data, ...port, ...provider, ...args], {
       env: { ...outerEnvironment(), ...env },
+      ...(cwd === undefined ? {} : { cwd }),
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.ended = new Promise((resolve, reject) => {
@@ -195,7 +199,7 @@ export class Server {
     token: string | null = this.token,
   ): Promise<RpcReply<Result> & { status: number }> {
     const reply = await this.post<RpcReply<Result>>("/rpc", { jsonrpc: "2.0", id: 1, method, params }, token);
-    return { ...reply.json, status: reply.status };
+    return { ...checkedReply(method, reply.json ?? {}), status: reply.status };
   }
 
   /** The result of a call; throws where it has none. */
@@ -262,7 +266,8 @@ export class Client {
   /** Resolves when the connection has ended. */
   readonly closed: Promise<{ code: number; reason: string }>;
   readonly #watching = new Set<() => void>();
-  #isClosed = false;
+  /** Why the connection has ended, if it has. */
+  #end: string | undefined;
   #calls = 0;
 
   private constructor(socket: WebSocket) {
@@ -274,7 +279,7 @@ export class Client {
     socket.on("error", () => {});
     this.closed = new Promise((resolve) => {
       socket.on("close", (code, reason) => {
-        this.#isClosed = true;
+        this.#end = `${code} ${reason.toString()}`;
         resolve({ code, reason: reason.toString() });
         this.#wake();
       });
@@ -328,7 +333,8 @@ export class Client {
       const look = () => {
         const value = read(this.frames);
         if (value !== undefined) end(() => resolve(value));
-        else if (this.#isClosed) end(() => reject(new Error(`closed before the frame came; ${said()}`)));
+        else if (this.#end !== undefined)
+          end(() => reject(new Error(`closed with ${this.#end} before the frame came; ${said()}`)));
       };
       this.#watching.add(look);
       look();
@@ -355,7 +361,7 @@ export class Client {
     this.#calls += 1;
     const id = `call ${this.#calls}`;
     this.send({ jsonrpc: "2.0", id, method, params });
-    return (await this.frame((frame) => frame.id === id)) as RpcReply<Result>;
+    return checkedReply(method, (await this.frame((frame) => frame.id === id)) as RpcReply<Result>);
   }
 
   /** Sends text as it is, anything else as JSON. */

@@ -72,10 +72,10 @@ class Speaker {
 describe("with a pipe", () => {
   test("each line is a message, its turn is over before the next, and the folder is let go", async () => {
     const data = await temporaryFolder();
-    const ended = await chat(data, ["hello", "", "call read_notifications {}", "//slash", "/help"], ...REHEARSAL);
+    const ended = await chat(data, ["good day", "", "call read_notifications {}", "//slash", "/help"], ...REHEARSAL);
     expect(ended).toMatchObject({ code: 0, stderr: "" });
     expect(ended.stdout.split("\n").slice(0, 6)).toEqual([
-      'I read: "hello".',
+      'I read: "good day".',
       "There are no notifications.",
       "⚙ read_notifications {} → (nothing)",
       "read_notifications answered: (nothing)",
@@ -110,7 +110,9 @@ describe("with a pipe", () => {
     await tell("The build is red", "--severity", "error");
     const again = await chat(data, ["and now?", "/threads", "/explain"], "--thread", thread_id, ...REHEARSAL);
     expect(again).toMatchObject({ code: 0, stderr: "" });
-    expect(again.stdout).toMatch(/^told the agent: The build is red\nI read: "and now\?"\.\nI was told of 1/);
+    expect(again.stdout).toMatch(
+      /^told the agent: The build is red\nI read: "and now\?"\nI was told: The build is red/,
+    );
     expect(again.stdout).toMatch(new RegExp(`\n1 conversation\n {2}${thread_id} .*this one\n`));
     // Of the notification that was seen last.
     expect(again.stdout).toMatch(/direct\.notify is DELIVERED on the channel context[\s\S]*The build is red/);
@@ -128,7 +130,7 @@ describe("with a pipe", () => {
   test("while it hosts the agent, other commands go through it, and what they report is seen", async () => {
     const data = await temporaryFolder();
     const speaker = new Speaker(start(["chat", "--data", data, ...REHEARSAL]));
-    speaker.type("hello\n");
+    speaker.type("good day\n");
     await speaker.hears("no notifications.\n");
     const notify = (...words: string[]) => run(["notify", ...words, "--data", data]);
     expect(await notify("For your inbox", "--target", "user")).toMatchObject({ code: 0, stderr: "" });
@@ -156,8 +158,8 @@ describe("with a pipe", () => {
 describe("through a server that runs", () => {
   test("the agent is the server's, and stays; flags that it cannot heed are remarked upon", async () => {
     const server = await Server.start({ args: REHEARSAL });
-    const ended = await chat(server.data, ["hello"], "--provider", "openai", "--model", "m");
-    expect(ended).toMatchObject({ code: 0, stdout: 'I read: "hello".\nThere are no notifications.\n' });
+    const ended = await chat(server.data, ["good day"], "--provider", "openai", "--model", "m");
+    expect(ended).toMatchObject({ code: 0, stdout: 'I read: "good day".\nThere are no notifications.\n' });
     expect(ended.stderr).toMatch(/^tidings: --provider, --model have no effect: /);
     const { threads } = await server.call<{ threads: { thread_id: string }[] }>("thread/list");
     const [thread] = threads;
@@ -190,7 +192,7 @@ describe("through a server that runs", () => {
   test("a server that goes away ends the conversation, and says so", async () => {
     const server = await Server.start({ args: REHEARSAL });
     const speaker = new Speaker(start(["chat", "--data", server.data]));
-    speaker.type("hello\n");
+    speaker.type("good day\n");
     await speaker.hears("no notifications.\n");
     await server.stop();
     expect(await speaker.ended).toBe(5);

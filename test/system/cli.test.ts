@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { chmod } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test as base, describe, expect } from "vitest";
 import { Tidings } from "../../src/index.js";
@@ -257,19 +256,25 @@ describe.concurrent("the words of the program", () => {
       "explain",
       "inbox",
       "ledger",
+      "mcp approve",
+      "mcp list",
       "notify",
       "prune",
       "restore",
+      "rpc",
       "serve",
       "subscribers check",
       "subscribers disable",
       "subscribers enable",
       "subscribers list",
       "subscribers test",
+      "tail",
+      "threads",
       "token create",
       "token list",
       "token revoke",
       "tour",
+      "turn",
     ]);
     for (const code of ["0", "1", "2", "3", "4", "5", "6", "7"]) expect(stdout).toMatch(new RegExp(`\n  ${code} +\\S`));
     const pages = await Promise.all(
@@ -553,12 +558,12 @@ describe("several processes", () => {
   });
 });
 
-test("the tour runs by itself, shows every part, and leaves nothing behind", async () => {
-  const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith("tidings-tour-"));
-  const before = folders();
-  const { code, stdout, stderr } = await run(["tour"]);
+test("the tour runs by itself, shows every part, and leaves nothing behind", async ({ cli }) => {
+  const TMPDIR = cli.path("temporary");
+  mkdirSync(TMPDIR);
+  const { code, stdout, stderr } = await run(["tour"], { env: { TMPDIR } });
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   for (const words of ["(3 times since ", "ESCALATED", "refused", "DELIVERED", "FAILED", "sound.", "Try it yourself"])
     expect(stdout).toContain(words);
-  expect(folders().filter((name) => !before.includes(name))).toEqual([]);
+  expect(readdirSync(TMPDIR)).toEqual([]);
 });

@@ -1,14 +1,17 @@
 /** What the documents show is run as it stands: every block of JavaScript, and the README's commands. */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { limitKey, SERVER_LIMITS } from "../../src/config/server_limits.js";
 import { SCOPES } from "../../src/domain/token.js";
 import { METHODS } from "../../src/server/methods.js";
+import { NOTIFICATION_NAMES } from "../../src/server/notifications.js";
 import { temporaryFolder } from "../support/folder.js";
 import { Server } from "../support/server.js";
+import { framesOf } from "../support/stream.js";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const run = promisify(execFile);
@@ -93,6 +96,46 @@ describe("the page about the server", () => {
     );
   });
 
+  it("has commands that send events in every form, and a delivery as GitHub signs it, which are taken", async () => {
+    const data = await temporaryFolder();
+    const settings = blocks("docs/SERVER.md", "toml");
+    expect(settings.join("\n")).toMatch(/\[hooks\.[\s\S]*\[server\.limits\]|\[server\.limits\][\s\S]*\[hooks\./);
+    writeFileSync(join(data, "tidings.toml"), settings.join("\n"));
+    const secrets = { GITHUB_WEBHOOK_SECRET: "a secret; with 'words' in it" };
+    const server = await Server.start({ data, env: secrets });
+    const { token } = await server.createToken({ scopes: ["ingest", "read"] });
+    const env = { ...process.env, ...secrets, TOKEN: token };
+    const scripts = blocks("docs/SERVER.md", "sh").filter((one) => /curl (?!-N)/.test(one));
+    const answers: unknown[] = [];
+    for (const script of scripts) {
+      const own = script.replaceAll("http://127.0.0.1:4747", server.url).replaceAll("curl ", "curl -sS ");
+      const { stdout } = await run("sh", ["-e", "-c", own], { env });
+      answers.push(
+        ...stdout
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line)),
+      );
+    }
+    const accepted = { outcome: "accepted" };
+    expect(answers).toMatchObject([[accepted, accepted], { id: 1, result: {} }, accepted, accepted, accepted]);
+    const { notifications } = await server.call<{ notifications: { content: string }[] }>("notification/list", {
+      user_id: "ada",
+    });
+    expect(notifications.map(({ content }) => content)).toEqual([
+      expect.stringContaining("ada pushed to ada/engine: Fix the build"),
+    ]);
+  });
+
+  it("names every figure that there is", async () => {
+    const server = await Server.start({ agent: "its own" });
+    const { text } = await server.get("/metrics");
+    const document = readFileSync(join(ROOT, "docs/SERVER.md"), "utf8");
+    const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name ?? "");
+    expect(names.length).toBeGreaterThan(20);
+    expect(names.filter((name) => !document.includes(`\`${name}\``))).toEqual([]);
+  });
+
   it("tells of every method and every scope, in their order", () => {
     const text = readFileSync(join(ROOT, "docs/SERVER.md"), "utf8");
     const rowsOf = (heading: string) => {
@@ -102,6 +145,51 @@ describe("the page about the server", () => {
     };
     expect(rowsOf("Methods")).toEqual(METHODS.map((method) => method.name));
     expect(rowsOf("Who may do what")).toEqual([...SCOPES]);
+  });
+
+  it("has every limit in its table, with its name and its default", () => {
+    const text = readFileSync(join(ROOT, "docs/SERVER.md"), "utf8");
+    const rows = [...text.slice(text.indexOf("\n## Limits\n")).matchAll(/^\| `([a-z_]+)` \| ([\d,]+) \| /gm)];
+    const told = rows.map(([, key = "", value = ""]) => [key, Number(value.replaceAll(",", ""))]);
+    expect(told).toEqual(Object.entries(SERVER_LIMITS).map(([name, value]) => [limitKey(name), value]));
+  });
+
+  it("tells of every notification", () => {
+    const text = readFileSync(join(ROOT, "docs/SERVER.md"), "utf8");
+    for (const name of NOTIFICATION_NAMES) expect(text).toContain(`\`${name}\``);
+  });
+
+  it("has lines of curl that listen, and one that speaks too", async () => {
+    const block = blocks("docs/SERVER.md", "sh").find((one) => one.includes("curl -N")) ?? "";
+    const commands = block.split("\n").filter((line) => line.startsWith("curl"));
+    expect(commands).toHaveLength(3);
+    const server = await Server.start({ args: ["--provider", "rehearsal"] });
+    const env = { ...process.env, TOKEN: server.token };
+    const running = commands.map((line) => {
+      const command = line
+        .replaceAll("http://127.0.0.1:4747", server.url)
+        .replace("curl", "exec curl -sS --no-progress-meter");
+      const child = spawn("sh", ["-c", command], { env, stdio: ["pipe", "pipe", "inherit"] });
+      onTestFinished(() => {
+        child.kill();
+      });
+      return { child, frames: framesOf(child.stdout) };
+    });
+    await Promise.all(running.map(({ frames }) => frames.told("inbox/counts")));
+    running[1]?.child.stdin.write('{"id": 1, "method": "thread/start", "params": {}}\n');
+    for (const { frames } of running) await frames.told("thread/started");
+    expect((await running[1]?.frames.answer(1))?.result).toMatchObject({ state: "running" });
+  });
+});
+
+describe("the page about the client", () => {
+  it("has a client that calls, is told, and acknowledges", async () => {
+    const [example, ...more] = blocks("docs/CLIENT.md", "js");
+    expect(more).toEqual([]);
+    const words = "cli_event: All tests passed (cli.build.finished from ci)";
+    expect(await runScript(example ?? "")).toBe(
+      `accepted\nnotification/created DISPATCHED ${words}\nnotification/updated DELIVERED ${words}\n`,
+    );
   });
 });
 
@@ -115,13 +203,25 @@ describe("the document about models", () => {
 
 describe("the document about the hosted agent", () => {
   it("has a conversation in which the agent is told, and tells", async () => {
-    const [example, ...more] = blocks("docs/AGENT.md", "js");
-    expect(more).toEqual([]);
+    const [example] = blocks("docs/AGENT.md", "js");
     const shown = await runScript(example ?? "");
     expect(shown).toMatch(/^completed\nDELIVERED\nuser: call lookup/);
     expect(shown).toContain("The nightly build is slow.");
     expect(shown).toContain("lookup answered: nightly is green");
     expect(shown).toContain("You should know: Lunch is ready.");
+  });
+
+  it("has a tool that runs in the background", async () => {
+    const [, example] = blocks("docs/AGENT.md", "js");
+    expect(await runScript(example ?? "")).toContain('"status":"completed"');
+    expect(await runScript(example ?? "")).toContain("app is built for release");
+  });
+
+  it("has a workspace in which somebody else writes, and nothing else that is not run", async () => {
+    const [, , example, ...more] = blocks("docs/AGENT.md", "js");
+    expect(more).toEqual([]);
+    const shown = await runScript(example ?? "");
+    expect(shown.match(/^workspace: .*$/gm)).toEqual(["workspace: notes.txt modified outside of this conversation"]);
   });
 });
 

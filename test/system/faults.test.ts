@@ -95,7 +95,7 @@ describe("a disk that fails", () => {
   it("is full: every pending caller is told store_full, once it is told for all, and what was answered stays (I6)", async () => {
     const data = await temporaryFolder();
     const failures: StoreError[] = [];
-    const tidings = await Tidings.open({ data, bytes_max: 400_000, onFailure: (error) => failures.push(error) });
+    const tidings = await Tidings.open({ data, bytes_max: 500_000, onFailure: (error) => failures.push(error) });
     const { answered, refusals } = await emitUntilRefused(tidings, 32);
     expect(answered.length).toBeGreaterThan(50);
     expect(refusals).toHaveLength(32);
@@ -116,7 +116,7 @@ describe("a disk that fails", () => {
 
   it("is full and stays so: what is there can be read, and pruning makes room", async () => {
     const data = await temporaryFolder();
-    const bytes_max = 400_000;
+    const bytes_max = 500_000;
     const full = await Tidings.open({ data, bytes_max });
     const { answered } = await emitUntilRefused(full, 8);
     await full.close();

@@ -1,10 +1,10 @@
 /** The hosted agent over the wire: `tidings serve`, calls, and what a WebSocket client is pushed of conversations. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ThreadPage, TurnView } from "../../src/runtime/conversation.js";
 import { eventually, temporaryFolder } from "../support/folder.js";
+import { endKeptServer, startKeptServer } from "../support/kept_server.js";
 import { type Client, type Frame, type RpcReply, Server } from "../support/server.js";
 import { run } from "./cli.js";
 
@@ -32,14 +32,10 @@ type Params = NonNullable<Frame["params"]> & Record<string, unknown>;
 
 let server: Server;
 beforeAll(async () => {
-  const data = await mkdtemp(join(tmpdir(), "tidings-agent-"));
-  server = await Server.start({ data, keep: true, args: ["--provider", "rehearsal"] });
+  server = await startKeptServer(["--provider", "rehearsal"]);
 });
 afterAll(async () => {
-  expect(await server.stop()).toBe(0);
-  expect(server.stderr).toBe("");
-  expect(await run(["audit", "--data", server.data, "--json"])).toMatchObject({ code: 0, stderr: "" });
-  await rm(server.data, { recursive: true, force: true });
+  await endKeptServer(server);
 });
 
 /** Tests share the server, so each has a user of its own. */
@@ -103,15 +99,15 @@ describe("a turn", () => {
     const started = await client.rpc<ThreadAnswer>("thread/start", {});
     const { thread_id } = started.result as ThreadAnswer;
     expect(started.result).toMatchObject({ session_id: thread_id, state: "running", user_id });
-    const { result: turn } = await client.rpc<TurnAnswer>("turn/start", { thread_id, input: words("hello") });
-    expect(turn).toMatchObject({ thread_id, state: "active", source: "user", content: "hello" });
+    const { result: turn } = await client.rpc<TurnAnswer>("turn/start", { thread_id, input: words("good day") });
+    expect(turn).toMatchObject({ thread_id, state: "active", source: "user", content: "good day" });
     const turn_id = turn?.turn_id ?? "";
     await ended(client, turn_id);
     expect(told(client)).toEqual([
       "thread/started",
       "turn/started",
-      "item/created user completed hello",
-      'item/created assistant completed I read: "hello".\nThere are no notifications.',
+      "item/created user completed good day",
+      'item/created assistant completed I read: "good day".\nThere are no notifications.',
       "turn/completed",
     ]);
     const at = (wanted: (frame: Frame) => boolean) => client.frames.findIndex(wanted);
@@ -144,7 +140,7 @@ describe("a turn", () => {
       item_type: "message",
       role: "user",
       status: "completed",
-      content: { text: "hello" },
+      content: { text: "good day" },
       timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
       thread_id,
       turn_id,
@@ -158,14 +154,21 @@ describe("a turn", () => {
         state: "completed",
         completed_at: expect.any(String),
         prev_seq: expect.any(Number),
+        // The entry says two things: what the agent said, and that the turn is over.
+        part: 2,
         ...place,
       },
     ]);
 
     // Text came as it was made, before the whole; without a place, since it may be dropped.
     const progress = paramsOf(client, "turn/progress");
-    expect(progress.map(({ delta }) => delta).join("")).toBe('I read: "hello".\nThere are no notifications.');
-    for (const one of progress) expect(one).toEqual({ turn_id, thread_id, delta: expect.any(String) });
+    expect(progress.map(({ delta }) => delta).join("")).toBe('I read: "good day".\nThere are no notifications.');
+    let offset = 0;
+    for (const one of progress) {
+      const { after_seq } = progress[0] ?? {};
+      expect(one).toEqual({ turn_id, thread_id, delta: expect.any(String), offset, after_seq });
+      offset += String(one["delta"]).length;
+    }
     const whole = at(({ params }) => (params as Params | undefined)?.["role"] === "assistant");
     const pieces = client.frames.flatMap(({ method }, index) => (method === "turn/progress" ? [index] : []));
     expect(Math.max(...pieces)).toBeLessThan(whole);
@@ -213,7 +216,7 @@ describe("a turn", () => {
       expect.stringMatching(/^item\/created system DISPATCHED/),
       "turn/started",
       "item/created user completed call read_notifications {}",
-      expect.stringMatching(/^item\/created assistant completed I was told of 1: The build is red/),
+      expect.stringMatching(/^item\/created assistant completed I was told: The build is red/),
       "item/created tool_call pending read_notifications",
       "item/updated tool_call completed read_notifications",
       expect.stringMatching(/^item\/created assistant completed read_notifications answered/),
@@ -273,7 +276,8 @@ describe("a turn", () => {
   });
 
   test("that the user does not see is not pushed; what the agent tells the user from it is a notice", async () => {
-    const { token, call, thread_id, tell } = await person();
+    const me = await person();
+    const { token, call, thread_id, tell } = me;
     const client = await follower(token, { observe: true });
     const directive = 'call tell_user {"text":"Something you should know"}';
     const id = await tell("Something happened", { handler: "agent", directive });
@@ -283,6 +287,7 @@ describe("a turn", () => {
       (items) => items.some(({ type }) => type === "tool_call"),
     );
     expect(internal.filter((item) => item.internal === true).length).toBeGreaterThan(2);
+    await idle(me);
     const { turn_id } = await call<TurnAnswer>("turn/start", { thread_id, input: "and now?" });
     await ended(client, turn_id);
     const visible = told(client);
@@ -295,6 +300,28 @@ describe("a turn", () => {
 });
 
 describe("while a turn runs", () => {
+  test("only so many messages wait, of either kind; there is room again when one is taken back", async () => {
+    const { token, call, thread_id } = await person();
+    const OVERLOADED = -32_001;
+    const refused = { error: { code: OVERLOADED, data: { retry_after_ms: expect.any(Number) } } };
+    await call("thread/pause", { thread_id });
+    const waiting: TurnAnswer[] = [];
+    for (let sent = 0; sent < 100; sent += 1) waiting.push(await call("turn/start", { thread_id, input: `${sent}` }));
+    expect(await server.rpc("turn/start", { thread_id, input: "too much" }, token)).toMatchObject(refused);
+    expect(await server.rpc("turn/deliver", { thread_id, input: "too much" }, token)).toMatchObject(refused);
+    await call("queue/remove", { turn_id: waiting[50]?.turn_id });
+    expect(await call("turn/start", { thread_id, input: "the last" })).toMatchObject({ state: "queued" });
+    await call("thread/close", { thread_id });
+
+    const other = await person();
+    await other.call("turn/start", { thread_id: other.thread_id, input: "say slowly 5000" });
+    for (let sent = 0; sent < 100; sent += 1)
+      await other.call("turn/steer", { thread_id: other.thread_id, input: `${sent}` });
+    const more = { thread_id: other.thread_id, input: "too much" };
+    expect(await server.rpc("turn/steer", more, other.token)).toMatchObject(refused);
+    await other.call("thread/close", { thread_id: other.thread_id });
+  });
+
   test("a further message waits, can be changed and taken back, and has its turn", async () => {
     const me = await person();
     const { token, call, thread_id } = me;
@@ -326,7 +353,17 @@ describe("while a turn runs", () => {
     });
     await ended(client, one.turn_id);
     expect(told(client)).toContain("item/created user completed changed");
-    expect(told(client).join()).not.toContain("second");
+    // What waits is told too, and that it waits no more: one was taken back, one had its turn.
+    expect(told(client).filter((line) => line.includes("pending") || line.includes("deleted"))).toEqual([
+      "item/created user pending first",
+      "item/created user pending second",
+      "item/updated user pending changed",
+      "item/deleted user deleted",
+      "item/deleted user deleted",
+    ]);
+    const [taken, begun] = paramsOf(client, "item/deleted").map((params) => params["turn_id"]);
+    expect([taken, begun]).toEqual([two.turn_id, one.turn_id]);
+    expect(told(client).join()).not.toContain("completed second");
     const started = paramsOf(client, "turn/started").map((params) => params["turn_id"]);
     expect(started).toEqual([running.turn_id, one.turn_id]);
   });
@@ -403,8 +440,10 @@ describe("while a turn runs", () => {
     await tell("The disk is full", { severity: "critical" });
     const { params } = await ended(client, turn_id);
     const { continued_by } = params as Params;
-    const [, second] = paramsOf(client, "turn/started");
-    expect(second).toMatchObject({ turn_id: continued_by, source: "system" });
+    const second = await client.frame(
+      ({ method, params }) => method === "turn/started" && (params as Params)["turn_id"] !== turn_id,
+    );
+    expect(second.params).toMatchObject({ turn_id: continued_by, source: "system" });
     await call("turn/interrupt", { turn_id: String(continued_by) });
   });
 });

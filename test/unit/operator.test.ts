@@ -2,7 +2,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openTidings, temporaryFolder } from "../support/folder.js";
+import type { Tidings } from "../../src/index.js";
+import { eventually, openTidings, temporaryFolder } from "../support/folder.js";
 
 const OFF = "[conversation.notifications]\nenable = false\n";
 
@@ -65,5 +66,63 @@ describe("the switches", () => {
     const collected = await tidings.thread("t").collect("turn_start");
     expect(emitted.matches.map(({ subscriber_id }) => subscriber_id)).toEqual(["config_change"]);
     expect(collected?.notifications).toEqual([]);
+  });
+});
+
+describe("an edit of the configuration", () => {
+  const reloads = async (tidings: Tidings, user_id: string) => {
+    const { notifications } = await tidings.as(user_id).list({ channel: "context" });
+    const found = notifications.filter(({ kind }) => kind === "config.reloaded");
+    return Promise.all(found.map(async ({ id }) => tidings.as(user_id).read(id)));
+  };
+  const becomes = (tidings: Tidings, user_id: string, count: number) =>
+    eventually(
+      () => reloads(tidings, user_id),
+      (found) => found.length === count,
+    );
+
+  it("is told to all who have a conversation, each once, and of what concerns them; what waits for a start is named so", async () => {
+    const { data, tidings } = await opened({ "tidings.toml": "" });
+    const file = join(data, "tidings.toml");
+    for (const thread_id of ["b1", "b2"]) await tidings.startThread({ user_id: "bob", thread_id });
+    await tidings.startThread({ user_id: "carol", thread_id: "c" });
+    await tidings.thread("c").close();
+    writeFileSync(
+      file,
+      "[agent.budgets.day]\ntokens = 5\n[agent.shell]\nenable = true\n[mcp.servers.files]\ncommand = 'secret'\n[server.limits]\nbody_bytes = 5000\n",
+    );
+    const [operator] = await becomes(tidings, "local", 1);
+    expect(operator).toMatchObject({
+      events: [
+        {
+          payload: {
+            file,
+            changed: ["agent.budgets.day.tokens", "mcp.servers.files.command"],
+            restart: ["agent.shell.enable", "server.limits.body_bytes"],
+          },
+        },
+      ],
+      content: expect.stringContaining(
+        'takes effect with the next start: "agent.shell.enable, server.limits.body_bytes"',
+      ),
+    });
+    const [bob] = await becomes(tidings, "bob", 1);
+    expect(bob).toMatchObject({
+      user_id: "bob",
+      events: [{ payload: { file: null, changed: ["agent.budgets.day", "mcp.servers.files"] } }],
+    });
+    expect(JSON.stringify(bob)).not.toContain(data);
+    expect(await reloads(tidings, "carol")).toEqual([]);
+  });
+
+  it("is the operator's alone where it concerns nobody else", async () => {
+    const { data, tidings } = await opened({ "tidings.toml": "" });
+    await tidings.startThread({ user_id: "bob", thread_id: "b" });
+    writeFileSync(join(data, "tidings.toml"), "[agent.shell]\nenable = true\n");
+    const [operator] = await becomes(tidings, "local", 1);
+    expect(operator).toMatchObject({ events: [{ payload: { changed: [], restart: ["agent.shell.enable"] } }] });
+    await tidings.close();
+    const again = await openTidings({ data });
+    expect(await reloads(again, "bob")).toEqual([]);
   });
 });

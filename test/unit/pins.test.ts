@@ -6,6 +6,7 @@ import { LIMITS } from "../../src/domain/limits.js";
 import { ACK_ACTIONS, SUPPRESS_REASONS } from "../../src/domain/notification.js";
 import { DEFAULT_POLICY } from "../../src/domain/policy.js";
 import { INJECTION_POINTS, PRIORITIES } from "../../src/domain/priority.js";
+import { POINTS_MAX, RESOLUTIONS, STEPS_MS } from "../../src/domain/series.js";
 import { SEVERITIES } from "../../src/domain/severity.js";
 import { SCOPES } from "../../src/domain/token.js";
 import { STATES } from "../../src/domain/transitions.js";
@@ -57,18 +58,35 @@ it("the times and the limits", () => {
     blockTokens: 100_000,
     waitMsMax: 60_000,
     emitManyEvents: 100_000,
+    messagesWaiting: 100,
     disabledSubscribers: 1_000,
     eventIdsListed: 100,
+    matchesKept: 10,
     listVisits: 20_000,
   });
 });
 
+it("what is kept of what has happened over time, and what can be asked for", () => {
+  expect(RESOLUTIONS).toEqual([
+    { step_ms: 10_000, kept_ms: 21_600_000 },
+    { step_ms: 60_000, kept_ms: 604_800_000 },
+    { step_ms: 3_600_000, kept_ms: 34_560_000_000 },
+  ]);
+  expect(STEPS_MS).toEqual([10_000, 30_000, 60_000, 300_000, 900_000, 3_600_000, 21_600_000, 86_400_000]);
+  expect(POINTS_MAX).toBe(1_000);
+});
+
 it("the limits of the server", () => {
   expect(SERVER_LIMITS).toEqual({
+    headerBytes: 16_384,
     bodyBytes: 1_048_576,
     bodyPieces: 16_384,
+    jsonDepth: 64,
+    jsonKeys: 100_000,
     tokenBytes: 67_108_864,
     eventsPerRequest: 1_000,
+    attributesPerEvent: 100,
+    signaturesPerRequest: 16,
     callsPerBatch: 100,
     answerBytes: 8_388_608,
     messageAnswerBytes: 262_144,
@@ -81,9 +99,13 @@ it("the limits of the server", () => {
     waitsPerUser: 100,
     sockets: 10_000,
     socketsPerUser: 2_000,
+    connectionsPerAddress: 5_000,
+    requestsWaiting: 100,
     itemsAtConnect: 100,
+    heartbeatMs: 15_000,
     pingMs: 30_000,
     pongMs: 10_000,
+    closeMs: 2_000,
     ratePerSecond: 10_000,
     rateBurst: 20_000,
     refusalsPerSecond: 10,
@@ -91,6 +113,8 @@ it("the limits of the server", () => {
     eventsWaiting: 10_000,
     headersMs: 10_000,
     requestMs: 30_000,
+    keepAliveMs: 5_000,
+    drainDelayMs: 50,
     drainMs: 10_000,
   });
 });

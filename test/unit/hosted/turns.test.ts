@@ -49,12 +49,12 @@ function gate(impact: "internal" | "external" = "internal") {
 describe("a turn", () => {
   test("a message is answered, and the turn is over", async () => {
     const plane = await hosted();
-    const turn = await plane.say("hello");
-    expect(turn).toMatchObject({ state: "active", source: "user", internal: false, content: "hello" });
+    const turn = await plane.say("good day");
+    expect(turn).toMatchObject({ state: "active", source: "user", internal: false, content: "good day" });
     expect(await plane.agent.ended(turn.id)).toMatchObject({ state: "completed", note: null });
     expect(await plane.items()).toMatchObject([
-      { type: "chat_request", content: "hello", source: "user" },
-      { type: "chat_response", content: 'I read: "hello".\nThere are no notifications.' },
+      { type: "chat_request", content: "good day", source: "user" },
+      { type: "chat_response", content: 'I read: "good day".\nThere are no notifications.' },
     ]);
     expect(plane.agent.counters.model_calls).toBe(1);
     expect(await plane.events("agent.turn.start")).toEqual([{ turn_id: turn.id, source: "user", internal: false }]);
@@ -358,6 +358,15 @@ describe("an interruption", () => {
       ),
     ).toBeDefined();
     await expect(plane.say("hello")).rejects.toMatchObject({ reason: "thread_closed" });
+  });
+
+  test("what is said to a thread while it is being closed is told that", async () => {
+    const plane = await hosted();
+    await plane.say("say slowly 200");
+    await firstWord(plane);
+    const closing = plane.agent.closing(THREAD);
+    await expect(plane.say("too late")).rejects.toMatchObject({ code: "conflict", reason: "thread_closed" });
+    await closing;
   });
 
   test("closing the host fails what runs, and says so", async () => {

@@ -1,10 +1,10 @@
 /** The bytes that model providers are sent when something happens around a conversation, through their official SDKs. */
 import { describe, expect, test } from "vitest";
-import type { Tool } from "../../src/index.js";
-import { BLOCK_EXPLANATION } from "../../src/providers/index.js";
-import { type Agent, type AgentTestOptions, latch, openAgent, speaking, tool } from "../support/agent.js";
-import { calling, messagesText, openWire, WIRES, type Wire, type WireKind } from "../support/agent_wire.js";
-import { temporaryFolder } from "../support/folder.js";
+import type { Tool } from "../../../src/index.js";
+import { BLOCK_EXPLANATION } from "../../../src/providers/index.js";
+import { type Agent, type AgentTestOptions, latch, openAgent, speaking, tool } from "../../support/agent.js";
+import { calling, messagesText, openWire, WIRES, type Wire, type WireKind } from "../../support/agent_wire.js";
+import { temporaryFolder } from "../../support/folder.js";
 
 describe.each(WIRES)("$name", (kind) => {
   test("after a user message", async () => {

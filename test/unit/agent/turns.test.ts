@@ -2,7 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { isMiss } from "../../src/index.js";
+import { isMiss } from "../../../src/index.js";
 import {
   type Agent,
   blockOf,
@@ -14,8 +14,8 @@ import {
   scripted,
   speaking,
   tool,
-} from "../support/agent.js";
-import { temporaryFolder } from "../support/folder.js";
+} from "../../support/agent.js";
+import { temporaryFolder } from "../../support/folder.js";
 
 /** A tool that says when it was begun, and ends when it may. */
 function work() {

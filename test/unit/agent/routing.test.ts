@@ -2,7 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { Channel, Notification, Tidings } from "../../src/index.js";
+import type { Channel, Notification, Tidings } from "../../../src/index.js";
 import {
   type Agent,
   blockOf,
@@ -14,8 +14,8 @@ import {
   speaking,
   told,
   tool,
-} from "../support/agent.js";
-import { eventually, temporaryFolder } from "../support/folder.js";
+} from "../../support/agent.js";
+import { eventually, temporaryFolder } from "../../support/folder.js";
 
 type Axes = Pick<Notification, "address" | "target" | "handler">;
 
@@ -59,7 +59,7 @@ describe.each(ROWS)("address $address, target $target, handler $handler, thread 
     );
 
     // What the user saw until now.
-    const words = `You should know: the news (${id}).`;
+    const words = "You should know: the news.";
     switch (channel) {
       case "inbox":
       case "floor":

@@ -1,7 +1,7 @@
 /** A model may say anything: what is nobody's to give away changes no hands, and each try is counted. */
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { INJECTION_POINTS } from "../../src/domain/priority.js";
+import { INJECTION_POINTS } from "../../../src/domain/priority.js";
 import {
   type Agent,
   type Answer,
@@ -13,7 +13,7 @@ import {
   scripted,
   speaking,
   tool,
-} from "../support/agent.js";
+} from "../../support/agent.js";
 
 const acknowledge = (...acknowledged_ids: string[]) => ({
   name: "acknowledge_notifications",

@@ -1,10 +1,10 @@
 /** Whatever comes, in whatever order: requests keep their rules and their beginnings, and everything ends where it should. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ConflictError, type NotifyInput, TidingsError } from "../../src/index.js";
-import { type Message, ModelError, type ModelEvent, type ModelRequest } from "../../src/providers/index.js";
-import { type Agent, blockOf, openAgent, tool } from "../support/agent.js";
-import { eventually, temporaryFolder } from "../support/folder.js";
+import { ConflictError, type NotifyInput, TidingsError } from "../../../src/index.js";
+import { type Message, ModelError, type ModelEvent, type ModelRequest } from "../../../src/providers/index.js";
+import { type Agent, blockOf, openAgent, tool } from "../../support/agent.js";
+import { eventually, temporaryFolder } from "../../support/folder.js";
 
 const BEHAVIOURS = [
   "speaks",

@@ -2,8 +2,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type Agent, CHAT, latch, NEVER, openAgent, scripted, speaking, tool } from "../support/agent.js";
-import { temporaryFolder } from "../support/folder.js";
+import { type Agent, CHAT, latch, NEVER, openAgent, scripted, speaking, tool } from "../../support/agent.js";
+import { temporaryFolder } from "../../support/folder.js";
 
 describe("the stream", () => {
   test("of a conversation with news, tools, an answer that was cut off, and a turn of the system's", async () => {

@@ -1,6 +1,6 @@
 /** Nothing makes work for ever, and nothing is forgotten: failures, limits, and an idle agent that is woken. */
 import { describe, expect, test } from "vitest";
-import { ModelError } from "../../src/providers/index.js";
+import { ModelError } from "../../../src/providers/index.js";
 import {
   type Agent,
   type Answer,
@@ -14,9 +14,9 @@ import {
   scripted,
   speaking,
   tool,
-} from "../support/agent.js";
-import { openWire, WIRES, type WireKind } from "../support/agent_wire.js";
-import { eventually, temporaryFolder } from "../support/folder.js";
+} from "../../support/agent.js";
+import { openWire, WIRES, type WireKind } from "../../support/agent_wire.js";
+import { eventually, temporaryFolder } from "../../support/folder.js";
 
 /** Retries and backoff, as short as they can be. */
 const SOON = { limits: { retry_base_ms: 1 }, policy: { backoffMs: 1 } };

@@ -1,6 +1,6 @@
 /** What is critical reaches the agent within one call of the model, wherever the conversation is; a storm makes bounded work. */
 import { describe, expect, test } from "vitest";
-import type { ThreadItem } from "../../src/index.js";
+import type { ThreadItem } from "../../../src/index.js";
 import {
   type Agent,
   blockOf,
@@ -14,8 +14,8 @@ import {
   speaking,
   toldInCall,
   tool,
-} from "../support/agent.js";
-import { eventually } from "../support/folder.js";
+} from "../../support/agent.js";
+import { eventually } from "../../support/folder.js";
 
 const PLENTY = { criticalPerMinute: 1_000 };
 const WHOM = [

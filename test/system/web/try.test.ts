@@ -1,0 +1,316 @@
+/**
+ * Try it: each situation from the click to its end in the ledger, as the page shows it and as the server has it; and the
+ * guided visit, which leads through one of them.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { NotificationView } from "../../../src/domain/notification.js";
+import type { ThreadItem } from "../../../src/runtime/thread_items.js";
+import { openApp } from "../../support/browser.js";
+import { Server } from "../../support/server.js";
+
+/** What the page may wait for: a batch to be closed, an agent to be woken, an answer to be spoken. */
+const PATIENCE_MS = 30_000;
+
+async function fire(page: Page, title: string): Promise<Locator> {
+  const card = page.getByRole("article", { name: title });
+  await card.getByRole("button", { name: `Fire: ${title}`, exact: true }).click();
+  return card;
+}
+
+/** The last part of the address that a link of the card leads to. */
+async function idOf(card: Locator, link: string): Promise<string> {
+  const href = await card.getByRole("link", { name: link }).getAttribute("href", { timeout: PATIENCE_MS });
+  return href?.split("/").at(-1) ?? "";
+}
+
+/** The notification and the conversation that a card speaks of, as the server has them. */
+async function behind(server: Server, card: Locator) {
+  const id = await idOf(card, "Its story in the ledger");
+  const thread_id = await idOf(card, "Conversation");
+  const notification = await server.call<NotificationView>("notification/read", { id });
+  const { items } = await server.call<{ items: ThreadItem[] }>("thread/read", { thread_id, observe: true });
+  const told = items.filter((item) => item.type === "observation" && item.content.notification_id === id);
+  return { notification, items, told };
+}
+
+/** It says that it has come to its end, and where the ledger has it. */
+async function ended(card: Locator, state: string): Promise<void> {
+  await card.getByRole("status").getByText("Done").waitFor();
+  await card.getByText(state, { exact: true }).first().waitFor();
+  // Its end is shown, and all of it when one asks.
+  await expect.poll(() => steps(card).count()).toBe(4);
+  await card.getByRole("button", { name: /^All \d+ steps$/ }).click();
+  await card.getByText("A conversation was started for this.").waitFor();
+}
+
+/** The user says so, and the server knows it. */
+async function seen(card: Locator): Promise<void> {
+  const button = card.getByRole("button", { name: "I have seen it" });
+  await button.click();
+  await button.waitFor({ state: "detached" });
+}
+
+function steps(card: Locator): Locator {
+  return card.getByRole("list", { name: "What has happened" }).getByRole("listitem");
+}
+
+function step(card: Locator, words: string): Locator {
+  return steps(card).filter({ hasText: words });
+}
+
+/** In the words of a person, which are the title of the conversation. */
+async function titleOf(server: Server, card: Locator): Promise<string | null | undefined> {
+  const thread_id = await idOf(card, "Conversation");
+  const { threads } = await server.call<{ threads: { thread_id: string; title: string | null }[] }>("thread/list");
+  return threads.find((thread) => thread.thread_id === thread_id)?.title;
+}
+
+describe("each situation, with the rehearsal model", () => {
+  let server: Server;
+  let data: string;
+  beforeAll(async () => {
+    data = await mkdtemp(join(tmpdir(), "tidings-try-"));
+    server = await Server.start({ data, agent: "its own", args: ["--shell"], keep: true });
+  });
+  afterAll(async () => {
+    await server.kill();
+    await rm(data, { recursive: true, force: true });
+  });
+
+  test("a background command that fails: it really runs, and the agent is woken and told once", async () => {
+    const page = await openApp(server, { at: "/try" });
+    const card = await fire(page, "A background command fails");
+    await ended(card, "delivered");
+    const { notification, items, told } = await behind(server, card);
+    // The tool itself has reported it.
+    expect(notification).toMatchObject({
+      state: "DELIVERED",
+      channel: "context",
+      kind: "tool.failed",
+      source: "tools",
+    });
+    expect(told).toHaveLength(1);
+    expect(items.some((item) => item.type === "tool_call" && item.content.name === "shell")).toBe(true);
+    await step(card, "The agent called shell").waitFor();
+    expect(await titleOf(server, card)).toMatch(/^Please run the nightly build in the background, [^{]*…$/);
+    await step(card, "the agent was told").getByText("delivered").waitFor();
+  });
+
+  test("an MCP server that drops and is back: two events, told once, with the next message", async () => {
+    const page = await openApp(server, { at: "/try" });
+    const card = await fire(page, "An MCP server drops");
+    await ended(card, "delivered");
+    const { notification, told } = await behind(server, card);
+    expect(notification).toMatchObject({
+      state: "DELIVERED",
+      channel: "context",
+      subscriber_id: "mcp_connection",
+      rows: 2,
+    });
+    expect(told).toMatchObject([{ content: { text: notification.content } }]);
+    // What the page shows are the very words that the agent was told.
+    expect(await card.locator("pre").textContent()).toBe(notification.content);
+    await step(card, "mcp.disconnected").waitFor();
+    await step(card, "mcp.reconnected").waitFor();
+  });
+
+  test("a budget that runs low: two warnings, told once, with the next message", async () => {
+    const page = await openApp(server, { at: "/try" });
+    const card = await fire(page, "A budget runs low");
+    await ended(card, "delivered");
+    const { notification, told } = await behind(server, card);
+    expect(notification).toMatchObject({
+      state: "DELIVERED",
+      subscriber_id: "budget_warning",
+      priority: "high",
+      rows: 2,
+    });
+    expect(told).toHaveLength(1);
+    // What the agent said stands on the card; nothing covers it.
+    await step(card, "The agent said").waitFor();
+    expect(await page.getByRole("alert").filter({ hasText: "The agent says" }).count()).toBe(0);
+  });
+
+  test("something critical during an answer: it is cut off, kept, and gone on with", async () => {
+    const page = await openApp(server, { at: "/try" });
+    const card = await fire(page, "Something critical in mid-answer");
+    await ended(card, "delivered");
+    // In the turn that the system has opened: what cannot wait, and then the words that are missing.
+    await step(card, "The agent said").waitFor();
+    const { notification, items, told } = await behind(server, card);
+    expect(notification).toMatchObject({ state: "DELIVERED", channel: "context", priority: "critical" });
+    expect(told).toHaveLength(1);
+    const cut = items.find((item) => item.type === "message" && item.status === "interrupted");
+    expect(cut?.content).toMatchObject({ text: expect.stringMatching(/^Gladly\. /) });
+    await step(card, "The agent was cut off").waitFor();
+    await step(card, "something critical has happened").waitFor();
+    const [after] = items.filter(({ type, status }) => type === "message" && status === "completed").slice(-1);
+    expect(after?.content).toMatchObject({
+      text: expect.stringMatching(
+        /^This cannot wait: The disk of the build machine is full: .*\nNow I go on: .* and why\. $/,
+      ),
+    });
+    expect(await titleOf(server, card)).toBe("Please explain in detail how I get to hear of things here.");
+  });
+
+  test("what the agent must tell and does not: it comes to the user, and waits until it is seen", async () => {
+    const page = await openApp(server, { at: "/try" });
+    const card = await fire(page, "The agent keeps quiet about what you must know");
+    await step(card, "the agent did not acknowledge it").getByText("escalated").waitFor();
+    await step(card, "You have not acknowledged").waitFor();
+    const before = await behind(server, card);
+    expect(before.notification).toMatchObject({ channel: "floor", reason: "unacknowledged", read_at: null });
+    await seen(card);
+    await ended(card, "delivered");
+    const { notification } = await behind(server, card);
+    expect(notification).toMatchObject({ state: "DELIVERED", action: "clicked", target: "user", handler: "agent" });
+  });
+
+  test("what was fired is still there when one comes back, and can be fired again, in a conversation of its own", async () => {
+    const page = await openApp(server, { at: "/try" });
+    const card = await fire(page, "A budget runs low");
+    await ended(card, "delivered");
+    const thread_id = await idOf(card, "Conversation");
+    await card.getByRole("link", { name: "Conversation" }).click();
+    await page.waitForURL(`**/#/threads/${thread_id}`);
+    await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Try it" }).click();
+    expect(await idOf(card, "Conversation")).toBe(thread_id);
+    await card.getByRole("button", { name: /^Fire again: / }).click();
+    await expect.poll(() => idOf(card, "Conversation"), { timeout: PATIENCE_MS }).not.toBe(thread_id);
+    await ended(card, "delivered");
+  });
+});
+
+test("an agent that may run no commands: the failure is reported as a tool would, and the agent is told once", async () => {
+  const server = await Server.start({ agent: "its own" });
+  const page = await openApp(server, { at: "/try" });
+  const card = page.getByRole("article", { name: "A background command fails" });
+  await card.getByText("No command runs: its failure is reported, as a tool would report it.").waitFor();
+  await card.getByText("tidings serve --shell").waitFor();
+  await fire(page, "A background command fails");
+  await ended(card, "delivered");
+  const { notification, items, told } = await behind(server, card);
+  expect(notification).toMatchObject({ state: "DELIVERED", kind: "tool.failed", source: "try-it" });
+  expect(told).toHaveLength(1);
+  expect(items.some((item) => item.type === "tool_call" && item.content.name === "shell")).toBe(false);
+  expect(await titleOf(server, card)).toMatch(/^Please run the nightly build in the background, /);
+  await step(card, "the agent was told").getByText("delivered").waitFor();
+});
+
+test("what cannot be acknowledged says why", async () => {
+  const server = await Server.start();
+  const page = await openApp(server, { at: "/try" });
+  // As a page that is at fault: what it sends is refused, whatever has become of the notification meanwhile.
+  await page.evaluate(`{
+    const { send } = WebSocket.prototype;
+    WebSocket.prototype.send = function (frame) {
+      send.call(this, frame.includes('"clicked"') ? frame.replace(/"revision":[0-9]+/, '"revision":-1') : frame);
+    };
+  }`);
+  const card = await fire(page, "The agent keeps quiet about what you must know");
+  await card.getByRole("button", { name: "I have seen it" }).click();
+  await card.getByText(/^revision: /).waitFor();
+});
+
+test("without an agent: it says what differs, refuses what cannot be, and takes to the user what nobody takes", async () => {
+  const server = await Server.start();
+  const page = await openApp(server, { at: "/try" });
+  await page.getByText("No agent is hosted here").first().waitFor();
+  const refused = page.getByRole("article", { name: "Something critical in mid-answer" });
+  await expect.poll(() => refused.getByRole("button", { name: /^Fire: / }).isDisabled()).toBe(true);
+  await refused.getByText("there is no answer to cut off").waitFor();
+  const card = await fire(page, "The agent keeps quiet about what you must know");
+  await step(card, "no agent took it before its deadline").getByText("escalated").waitFor();
+  await seen(card);
+  await ended(card, "delivered");
+  const { notification } = await behind(server, card);
+  expect(notification).toMatchObject({ state: "DELIVERED", reason: "deadline", action: "clicked" });
+});
+
+/** What the visit speaks of is outlined, in sight, and beneath it. */
+async function uncovered(visit: Locator, place: Locator): Promise<void> {
+  await expect.poll(() => place.getAttribute("style"), { timeout: PATIENCE_MS }).toMatch(/outline: .*solid/);
+  const [above, below] = [await visit.boundingBox(), await place.boundingBox()];
+  expect(below?.y).toBeGreaterThanOrEqual((above?.y ?? 0) + (above?.height ?? Number.POSITIVE_INFINITY));
+  expect(below?.y).toBeLessThan(place.page().viewportSize()?.height ?? 0);
+}
+
+describe("the guided visit", () => {
+  const remembered = (page: Page) => page.evaluate("localStorage.getItem('tidings.visited')");
+
+  test("begins by itself where nothing has happened, can be skipped, and does not come again", async () => {
+    const server = await Server.start({ agent: "its own" });
+    const page = await openApp(server, { visit: "first" });
+    const visit = page.getByRole("region", { name: "A short tour, step 1 of 5" });
+    await visit.getByRole("button", { name: "Skip the tour" }).click();
+    await visit.waitFor({ state: "detached" });
+    expect(await remembered(page)).toBe("skipped");
+    await page.reload();
+    await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Try it" }).click();
+    await page.getByText("Fire a situation").waitFor();
+    expect(await page.getByRole("region", { name: "A short tour" }).count()).toBe(0);
+    // It can be had again, and Escape ends it.
+    await page.getByRole("button", { name: "Take the tour" }).click();
+    await visit.waitFor();
+    await page.keyboard.press("Escape");
+    await visit.waitFor({ state: "detached" });
+    expect((await server.call<{ threads: unknown[] }>("thread/list")).threads).toEqual([]);
+  });
+
+  test("covers nothing on a small screen: the page begins below it", async () => {
+    const server = await Server.start({ agent: "its own" });
+    const page = await openApp(server, { visit: "first", width: 390 });
+    const visit = page.getByRole("region", { name: "A short tour, step 1 of 5" });
+    await visit.waitFor();
+    await page.goto(`${server.url}/#/ledger`);
+    const end = page.getByText("0 notifications");
+    const gap = async () => {
+      const [strip, below] = [await visit.boundingBox(), await end.boundingBox()];
+      return strip === null || below === null ? -1 : below.y - (strip.y + strip.height);
+    };
+    await expect.poll(gap, { timeout: 30_000 }).toBeGreaterThanOrEqual(0);
+    await visit.getByRole("button", { name: "Skip the tour" }).click();
+    await visit.waitFor({ state: "detached" });
+    await end.waitFor();
+  });
+
+  test("leads by keyboard from the conversation to the inbox to the ledger, through what really happens", async () => {
+    const server = await Server.start({ agent: "its own" });
+    const page = await openApp(server, { visit: "first" });
+    const at = (number: number) => page.getByRole("region", { name: `A short tour, step ${number} of 5` });
+    const press = async (number: number, name: string) => {
+      const button = at(number).getByRole("button", { name, disabled: false });
+      await button.focus();
+      await page.keyboard.press("Enter");
+    };
+    await at(1).waitFor();
+    // Who listens to the page instead of looking at it is led along.
+    await expect.poll(() => page.evaluate("document.activeElement.textContent.startsWith('A short tour')")).toBe(true);
+    await press(1, "Show me");
+    await press(2, "Make it happen");
+    await at(3).getByText("kept silent").waitFor();
+    const { threads } = await server.call<{ threads: { thread_id: string }[] }>("thread/list");
+    expect(threads).toHaveLength(1);
+    const [{ thread_id } = { thread_id: "" }] = threads;
+    expect(page.url()).toBe(`${server.url}/#/threads/${thread_id}`);
+    // It covers nothing of what it speaks of, which is outlined.
+    await uncovered(at(3), page.getByRole("article", { name: "Escalated" }));
+    await press(3, "On to the inbox");
+    await at(4).waitFor();
+    expect(page.url()).toBe(`${server.url}/#/inbox`);
+    await page.getByRole("link", { name: "Inbox, 1 unread" }).waitFor();
+    await press(4, "On to the ledger");
+    await at(5).waitFor();
+    const id = page.url().split("/").at(-1);
+    const notification = await server.call<NotificationView>("notification/read", { id });
+    expect(notification).toMatchObject({ thread_id, channel: "floor", reason: "unacknowledged", read_at: null });
+    await uncovered(at(5), page.getByRole("img", { name: "The way that it took" }));
+    await press(5, "Finish");
+    await at(5).waitFor({ state: "detached" });
+    expect(await remembered(page)).toBe("done");
+  });
+});
