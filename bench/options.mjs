@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 
-export const SECTIONS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n"];
+export const SECTIONS = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"];
 
 const HELP = `npm run bench -- [options]
 
@@ -19,6 +19,9 @@ const HELP = `npm run bench -- [options]
                    l  a burst of 100,000 events beside a source of one a second: its delay, memory, the account
                    m  tokens of the built-in batches beside the same data as JSON
                    n  collect in a small journal and in one of 1,000,000 entries; commits of a model call
+                   o  a thousand WebSocket clients, one of which stops reading
+                   p  the web app in a real browser: first load, frames while 100 notifications a second arrive,
+                      a ledger of 100,000
   --runs N       Runs, each with every contender once (default 5); the median counts.
   --quick        Small counts and one run: shows that it works, says nothing about speed.
   --json FILE    Also write every number to FILE.
@@ -61,6 +64,8 @@ const SIZES = {
       collects: 500,
       turns: 200,
     },
+    stopped: { clients: 1_000, connections: 32, rounds: 3, rate: 10, warmup: 10, events: 400, words: 16_000 },
+    web: { seconds: 10, rate: 100, rows: 100_000 },
   },
   quick: {
     warmup: 640,
@@ -86,6 +91,8 @@ const SIZES = {
     plainjobAddFlushed: { warmup: 20, events: 200 },
     burst: { events: 20_000 },
     agent: { small: { entries: 1_000, said: 30 }, large: { entries: 20_000, said: 600 }, collects: 100, turns: 20 },
+    stopped: { clients: 200, connections: 32, rounds: 1, rate: 40, warmup: 20, events: 400, words: 16_000 },
+    web: { seconds: 2, rate: 100, rows: 3_000 },
   },
 };
 

@@ -5,6 +5,8 @@ import { pipelineRatios, pipelineRows } from "./pipeline_report.mjs";
 import { mebibytes, micros, millis, pairedRatio, perSecond, range } from "./rows.mjs";
 import { serverRatios, serverRows } from "./server_report.mjs";
 import { median } from "./statistics.mjs";
+import { stoppedRatios, stoppedRows } from "./stopped_report.mjs";
+import { webRatios, webRows } from "./web_report.mjs";
 
 const EMIT_TO_RAW_MIN = 0.5;
 const CYCLE_TO_PLAINJOB_MIN = 2;
@@ -72,7 +74,14 @@ function measuredRows(results) {
       `before: ${memory("unopened")}, after ${sizes.memoryEmits} emits: ${memory("afterEmits")}, after 100 lists: ${memory("afterLists")}`,
     ]);
   }
-  return [...rows, ...serverRows(results), ...pipelineRows(results), ...agentRows(results)];
+  return [
+    ...rows,
+    ...serverRows(results),
+    ...pipelineRows(results),
+    ...agentRows(results),
+    ...stoppedRows(results),
+    ...webRows(results),
+  ];
 }
 
 function ratioRows(results) {
@@ -124,6 +133,8 @@ function ratioRows(results) {
   serverRatios(results, add);
   pipelineRatios(results, add);
   agentRatios(results, add);
+  stoppedRatios(results, add);
+  webRatios(results, add);
   return rows;
 }
 
@@ -147,12 +158,13 @@ export function report(results) {
 const DOCS = new URL("../docs/BENCHMARKS.md", import.meta.url);
 /** What a run has measured of a group is put between the markers of that group; the other group's stays. */
 const GROUPS = [
-  {
-    sections: "a to i",
-    results: ["throughput", "history", "comparison", "opening", "http", "latency", "fanOut", "boot"],
-  },
+  { sections: "a to g", results: ["throughput", "history", "comparison", "opening", "http", "latency"] },
+  { sections: "h", results: ["fanOut"] },
+  { sections: "i", results: ["boot"] },
   { sections: "j to m", results: ["matching", "pipeline", "burst", "tokens"] },
   { sections: "n", results: ["agent"] },
+  { sections: "o", results: ["stopped"] },
+  { sections: "p", results: ["web"] },
 ];
 
 export function writeDocs(results) {

@@ -8,6 +8,8 @@ import { burstAndQuiet, matchingCost, pipelineCost, tokenCounts } from "./pipeli
 import { report, writeDocs } from "./report.mjs";
 import { buildHistory, openingAndMemory, sizeComparison, throughput } from "./sections.mjs";
 import { bootAndMemory, emitsOverHttp, emitsToFrames, fanOut } from "./server_sections.mjs";
+import { stoppedReader } from "./stopped_sections.mjs";
+import { webApp } from "./web_sections.mjs";
 import { Workspace } from "./workspace.mjs";
 
 const started = performance.now();
@@ -39,6 +41,8 @@ async function measure(options) {
     if (sections.has("l")) results.burst = await burstAndQuiet(workspace, options, say);
     if (sections.has("m")) results.tokens = await tokenCounts(workspace, say);
     if (sections.has("n")) results.agent = await agentCost(workspace, options, say);
+    if (sections.has("o")) results.stopped = await stoppedReader(workspace, options, say);
+    if (sections.has("p")) results.web = await webApp(workspace, options, say);
     return results;
   } finally {
     await workspace.close();

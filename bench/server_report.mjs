@@ -3,6 +3,7 @@ import { fine, mebibytes, micros, millis, pairedRatio, percent, perSecond, range
 import { median } from "./statistics.mjs";
 
 const FAN_OUT_TO_BARE_MIN = 0.8;
+const CLIENT_TO_BARE_MAX = 1.3;
 
 const HTTP_NAMES = {
   "tidings 1": "(f) durable emits over HTTP, one a request, 64 connections",
@@ -71,11 +72,11 @@ function bootRows(boot, { bootStore, idleClients }) {
     const mib = of(name, "idle").map((kib) => kib / 1_024);
     return [text, mebibytes(median(mib)), range(mib, mebibytes)];
   };
-  const client = (name, text) => [
-    text,
-    kibibytes(median(of(name, "perClient"))),
-    range(of(name, "perClient"), kibibytes),
-  ];
+  const client = (name, text) => {
+    const beside = (key, what) => `${what} ${coarse(median(of(name, key)))}, ${range(of(name, key), coarse)}`;
+    const resident = [beside("resident", "resident"), beside("all", "with the young generation")].join("; ");
+    return [text, kibibytes(median(of(name, "heap"))), `${range(of(name, "heap"), kibibytes)}; ${resident}`];
+  };
   const store = `${bootStore.toLocaleString("en-US")} notifications`;
   return [
     ready("empty", "(i) boot to ready, empty folder"),
@@ -119,10 +120,17 @@ export function serverRatios({ http, latency, fanOut, boot }, add) {
   if (boot !== undefined) {
     const of = (name, key) => boot[name].map((run) => run[key]);
     add("(i) boot to a bare Node process", pairedRatio(of("empty", "readyMs"), of("bare node", "readyMs")));
-    add("(i) an idle client to one of bare `ws`", pairedRatio(of("empty", "perClient"), of("bare ws", "perClient")));
+    const client = (key) => pairedRatio(of("empty", key), of("bare ws", key));
+    add("(i) an idle client to one of bare `ws`", client("heap"), { most: CLIENT_TO_BARE_MAX });
+    add("(i) the same, resident without the young generation", client("resident"));
+    add("(i) the same, resident with it", client("all"));
   }
 }
 
 function kibibytes(value) {
+  return `${value.toFixed(2)} KiB`;
+}
+
+function coarse(value) {
   return `${value.toFixed(1)} KiB`;
 }

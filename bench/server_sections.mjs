@@ -2,7 +2,10 @@
 
 import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
+import { connect } from "node:net";
 import { platform } from "node:os";
+import { join } from "node:path";
+import { json } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { percent } from "./rows.mjs";
 import { rotated } from "./statistics.mjs";
@@ -112,7 +115,7 @@ async function fanOutInTurn(workspace, servers, { clients, warmup, rounds, event
 }
 
 /** Starts clients; `told` resolves when they have come to a step, and rejects when they cannot. */
-function seated(workspace, options) {
+export function seated(workspace, options) {
   const steps = new Map();
   const waiting = new Map();
   const onProgress = (message) => {
@@ -162,30 +165,66 @@ export async function bootAndMemory(workspace, { runs, sizes }, say) {
   say(`building ${bootStore} live`);
   const history = workspace.newFolder("boot");
   await workspace.run("buildLive", { data: history, total: bootStore, onProgress: () => {} });
-  const measure = async (server) => {
+  const measure = (door) => async (server) => {
     await pause(SETTLE_MS);
     const idle = residentKiB(server.pid);
-    const clients = seated(workspace, { servers: { server }, clients: idleClients, marks: [], bytesMin: 0 });
+    const options = { servers: { server }, clients: idleClients, marks: [], bytesMin: 0 };
+    // With the first ones a server still compiles and makes room: some come and go, others stay, and none of them counts.
+    await (await withSeated(workspace, options)).stop();
+    const audiences = [await withSeated(workspace, options)];
     try {
-      await clients.told("connected");
-      await pause(SETTLE_MS);
-      return { readyMs: server.readyMs, idle, perClient: (residentKiB(server.pid) - idle) / idleClients };
+      const before = await held(door);
+      audiences.push(await withSeated(workspace, options));
+      const after = await held(door);
+      const perClient = (key) => (after[key] - before[key]) / 1_024 / idleClients;
+      const memory = { heap: perClient("heap"), resident: perClient("resident"), all: perClient("all") };
+      return { readyMs: server.readyMs, idle, ...memory };
     } finally {
-      await clients.stop();
+      await Promise.all(audiences.map((one) => one.stop()));
     }
   };
+  let doors = 0;
+  const newDoor = () => {
+    doors += 1;
+    return join(workspace.folder, `door-${doors}`);
+  };
+  const tidings = (data) => () => {
+    const door = newDoor();
+    return withTidings(workspace, { data, door }, measure(door));
+  };
   const contenders = Object.entries({
-    empty: () => withTidings(workspace, {}, measure),
-    history: () => withTidings(workspace, { data: history }, measure),
-    "bare ws": () => withBare(workspace, "bareWebSocket", {}, measure),
+    empty: tidings(undefined),
+    history: tidings(history),
+    "bare ws": () => {
+      const door = newDoor();
+      return withBare(workspace, "bareWebSocket", { door }, measure(door));
+    },
     "bare node": () => workspace.run("bareNode"),
   });
-  return interleaved(contenders, runs, (name, { readyMs, idle, perClient }, run) => {
+  return interleaved(contenders, runs, (name, { readyMs, idle, heap, resident, all }, run) => {
     const ready = readyMs === undefined ? [] : [`ready after ${readyMs.toFixed(0)} ms`];
-    const memory =
-      idle === undefined ? [] : [`${(idle / 1_024).toFixed(0)} MiB idle, ${perClient.toFixed(1)} KiB a client`];
+    const client = () => `${heap.toFixed(2)} KiB a client, resident ${resident.toFixed(1)} or ${all.toFixed(1)}`;
+    const memory = idle === undefined ? [] : [`${(idle / 1_024).toFixed(0)} MiB idle, ${client()}`];
     say(`${run}: ${name.padEnd(12)} ${[...ready, ...memory].join(", ")}`);
   });
+}
+
+/** Clients that are connected, and have been for a moment. */
+async function withSeated(workspace, options) {
+  const clients = seated(workspace, options);
+  try {
+    await clients.told("connected");
+    await pause(SETTLE_MS);
+    return clients;
+  } catch (error) {
+    await clients.stop();
+    throw error;
+  }
+}
+
+/** What the process behind a door holds, in bytes. */
+function held(door) {
+  return json(connect(door));
 }
 
 export function residentKiB(pid) {
@@ -217,10 +256,10 @@ export async function interleaved(contenders, runs, tell) {
 }
 
 /** A `tidings serve` for as long as `use` takes, on a folder of its own unless it is given one. */
-export async function withTidings(workspace, { data, profile }, use) {
+export async function withTidings(workspace, { data, profile, door }, use) {
   const folder = data ?? workspace.newFolder("served");
   try {
-    return await withBare(workspace, "tidingsServe", { data: folder, profile }, use);
+    return await withBare(workspace, "tidingsServe", { data: folder, profile, door }, use);
   } finally {
     if (data === undefined) rmSync(folder, { recursive: true, force: true });
   }

@@ -10,11 +10,11 @@ export function sharedMs() {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/** A whole `POST /v1/events`, ready to be written. */
-export function requestOf({ url, token }, body) {
+/** A whole POST, ready to be written. */
+export function requestOf({ url, token }, body, path = "/v1/events") {
   const text = Buffer.from(JSON.stringify(body));
   const head = [
-    "POST /v1/events HTTP/1.1",
+    `POST ${path} HTTP/1.1`,
     `host: ${new URL(url).host}`,
     `authorization: Bearer ${token}`,
     "content-type: application/json",

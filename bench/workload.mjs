@@ -4,7 +4,7 @@ import { randomInt } from "node:crypto";
 export const CALLERS = 64;
 
 /** Two processes never send the same call: the same one again within seconds is counted, and not told anew. */
-const OF_THIS_PROCESS = randomInt(36 ** 4)
+export const OF_THIS_PROCESS = randomInt(36 ** 4)
   .toString(36)
   .padStart(4, "0");
 

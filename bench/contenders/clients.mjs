@@ -1,7 +1,7 @@
 /** What speaks to the servers of sections f to i. Every server gets the same from the same code. */
 import { quantile } from "../statistics.mjs";
 import { HttpConnection, openWebSocket, requestOf, sharedMs } from "../wire.mjs";
-import { eventOf } from "../workload.mjs";
+import { eventOf, OF_THIS_PROCESS, userOf } from "../workload.mjs";
 
 /**
  * Posts `warmup` events and then `events` timed ones, `perRequest` of them in one body, over `connections` that each
@@ -43,8 +43,9 @@ async function postAll(connections, requests) {
   );
 }
 
+/** 202 for an event, 200 for a call. */
 function mustBeAccepted(status) {
-  if (status !== 202) throw new Error(`an event was answered with ${status}`);
+  if (status !== 202 && status !== 200) throw new Error(`an event was answered with ${status}`);
 }
 
 const MISSING_MS = 30_000;
@@ -52,11 +53,13 @@ const MISSING_MS = 30_000;
 /**
  * Posts `rate` events a second by the clock, whether or not the earlier ones were answered, and holds a WebSocket of
  * the same user: milliseconds from an event's turn to its frame. One that finds every connection busy waits for one,
- * and that counts. `late` is how far behind the clock the turns were.
+ * and that counts. `late` is how far behind the clock the turns were. `words`: what is told has so many characters.
  */
-export async function emitToFrame({ server, connections, rate, warmup, events }) {
+export async function emitToFrame({ server, connections, rate, warmup, events, words = 0 }) {
   const total = warmup + events;
-  const requests = Array.from({ length: total }, (_, index) => requestOf(server, eventWithSubject(index)));
+  const requests = Array.from({ length: total }, (_, index) =>
+    words === 0 ? requestOf(server, eventWithSubject(index)) : requestOf(server, noticeOf(index, words), "/rpc"),
+  );
   const begunAt = new Float64Array(total);
   const frameMs = new Float64Array(total).fill(-1);
   const lateMs = new Float64Array(total);
@@ -116,18 +119,34 @@ export async function emitToFrame({ server, connections, rate, warmup, events })
   };
 }
 
-const SUBJECT = '"subject":"event ';
+/** No other process has these: a client is also told what waits from before. */
+const SUBJECT = `event ${OF_THIS_PROCESS} `;
+const SUBJECT_IN_FRAME = `"subject":"${SUBJECT}`;
 const DIGITS = 6;
+
+function subjectOf(index) {
+  return `${SUBJECT}${String(index).padStart(DIGITS, "0")}`;
+}
 
 /** What a frame has of its event is the subject, whoever sends it. */
 function eventWithSubject(index) {
-  return { ...eventOf(index, 1), subject: `event ${String(index).padStart(DIGITS, "0")}` };
+  return { ...eventOf(index, 1), subject: subjectOf(index) };
+}
+
+/** A call that tells the user so many characters: the words of an event are cut. */
+function noticeOf(index, words) {
+  const content = "words that say no more ".repeat(Math.ceil(words / 23)).slice(0, words);
+  const params = { content, target: "user", user_id: userOf(0, 1), subject: subjectOf(index) };
+  return {
+    ...{ jsonrpc: "2.0", id: index, method: "notification/notify" },
+    params: { ...params, dedupe_key: subjectOf(index) },
+  };
 }
 
 function indexOf(text) {
-  const at = text.indexOf(SUBJECT);
+  const at = text.indexOf(SUBJECT_IN_FRAME);
   if (at < 0) return undefined;
-  const start = at + SUBJECT.length;
+  const start = at + SUBJECT_IN_FRAME.length;
   return Number(text.latin1Slice(start, start + DIGITS));
 }
 

@@ -23,6 +23,7 @@ const MODULES = {
   postEvents: "./clients.mjs",
   emitToFrame: "./clients.mjs",
   audience: "./clients.mjs",
+  reader: "./reader.mjs",
   matching: "./matching.mjs",
   journalWrite: "./pipeline.mjs",
   matchAlone: "./pipeline.mjs",

@@ -8,15 +8,21 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { WebSocketServer } from "ws";
 import { userOf } from "../workload.mjs";
+import { openMemoryDoor } from "./memory_door.mjs";
 
+const MEMORY_DOOR = new URL("./memory_door.mjs", import.meta.url).href;
 const CLI = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 /** More than any load here, so that none is turned away. */
-const EVENTS_PER_SECOND = 10_000_000;
+const EVENTS_PER_SECOND = 500_000;
 const HOST = "127.0.0.1";
 
 /** `tidings serve`, a process of its own, with a token of the user that all events here are about. */
-export async function tidingsServe({ data, profile }, tell) {
+export async function tidingsServe({ data, profile, door }, tell) {
   const nodeOptions = profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`];
+  if (door !== undefined) {
+    nodeOptions.push("--expose-gc", "--import", MEMORY_DOOR);
+    process.env.BENCH_MEMORY_DOOR = door;
+  }
   const serve = [
     "serve",
     "--data",
@@ -63,7 +69,7 @@ export async function bareFastify() {
  * `ws`, which sends each posted body to every client: as it is, or filled up with spaces to `frameBytes`. Then it
  * answers 202.
  */
-export async function bareWebSocket({ frameBytes = 0 }) {
+export async function bareWebSocket({ frameBytes = 0, door }) {
   const server = createServer((request, response) => {
     const chunks = [];
     request.on("data", (chunk) => chunks.push(chunk));
@@ -77,6 +83,7 @@ export async function bareWebSocket({ frameBytes = 0 }) {
   });
   const sockets = new WebSocketServer({ server, path: "/ws", perMessageDeflate: false });
   await new Promise((resolve) => server.listen(0, HOST, resolve));
+  if (door !== undefined) await openMemoryDoor(door);
   return { url: `http://${HOST}:${server.address().port}`, token: "none", pid: process.pid };
 }
 
