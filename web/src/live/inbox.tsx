@@ -7,7 +7,7 @@ import { useLocation } from "wouter";
 import { SEVERITIES, SeverityIcon } from "../parts/states.js";
 import { counted } from "../parts/words.js";
 import { useClient, useSession, useTold } from "../session/session.js";
-import { Acknowledgements, AcknowledgementsContext, usePageVisible } from "./inbox_acknowledgements.js";
+import { Acknowledgements, AcknowledgementsContext, isPageVisible, usePageVisible } from "./inbox_acknowledgements.js";
 import { Arrivals } from "./inbox_arrivals.js";
 import { type Board, Desk, isCritical, type Toast } from "./inbox_desk.js";
 import { NotificationToast, placeOf, ToastTitle, Words } from "./inbox_toast.js";
@@ -42,7 +42,7 @@ function Toasts({ acknowledgements }: { readonly acknowledgements: Acknowledgeme
   const { desk, timers } = useMemo(() => board(acknowledgements, navigate), [acknowledgements, navigate]);
 
   useEffect(() => {
-    desk.setVisible(isVisible);
+    if (isVisible) desk.showWaiting();
     timers.setVisible(isVisible);
   }, [desk, timers, isVisible]);
 
@@ -184,7 +184,7 @@ function board(acknowledgements: Acknowledgements, go: (to: string) => void): { 
     hide,
     more: (count) => sayMore.show(count),
   };
-  const desk = new Desk(shown, document.visibilityState === "visible");
+  const desk = new Desk(shown, isPageVisible);
   return { desk, timers };
 }
 

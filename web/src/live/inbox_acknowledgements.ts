@@ -71,11 +71,16 @@ export function useAcknowledgements(): Acknowledgements {
   return acknowledgements;
 }
 
-/** Whether somebody can see the page. */
+/** Whether somebody can see the page, now. */
+export function isPageVisible(): boolean {
+  return document.visibilityState === "visible";
+}
+
+/** Whether somebody can see the page, as it changes. */
 export function usePageVisible(): boolean {
-  const [isVisible, setVisible] = useState(() => document.visibilityState === "visible");
+  const [isVisible, setVisible] = useState(isPageVisible);
   useEffect(() => {
-    const look = () => setVisible(document.visibilityState === "visible");
+    const look = () => setVisible(isPageVisible());
     document.addEventListener("visibilitychange", look);
     look();
     return () => document.removeEventListener("visibilitychange", look);

@@ -28,17 +28,16 @@ export class Desk {
   readonly #shown = new Map<string, Toast>();
   readonly #more = new Set<string>();
   readonly #waiting = new Map<string, Toast>();
-  #isVisible: boolean;
+  readonly #isLookedAt: () => boolean;
 
-  constructor(board: Board, isVisible: boolean) {
+  /** Whether somebody looks is asked when something comes: to be told of it later would be too late. */
+  constructor(board: Board, isLookedAt: () => boolean) {
     this.#board = board;
-    this.#isVisible = isVisible;
+    this.#isLookedAt = isLookedAt;
   }
 
-  /** Somebody looks again, or nobody does any more. */
-  setVisible(isVisible: boolean): void {
-    this.#isVisible = isVisible;
-    if (!isVisible) return;
+  /** Somebody looks again. */
+  showWaiting(): void {
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const toast of waiting) this.put(toast);
@@ -53,7 +52,7 @@ export class Desk {
     if (this.#shown.has(key)) {
       this.#shown.set(key, toast);
       this.#board.update(toast);
-    } else if (!this.#isVisible) this.#waiting.set(key, toast);
+    } else if (!this.#isLookedAt()) this.#waiting.set(key, toast);
     else if (this.#hasRoom(toast)) {
       this.#more.delete(key);
       this.#shown.set(key, toast);
