@@ -1,6 +1,10 @@
 import { defineConfig } from "vitest/config";
 
-/** Unit tests run in parallel; tests that start processes run one at a time, after them. */
+const setupFiles = ["test/support/seed.ts"];
+/** What kills, spoils or draws wants the machine for itself. */
+const ALONE = ["test/system/*crash*.test.ts", "test/system/faults.test.ts", "test/system/web/**/*.test.ts"];
+
+/** Tests in one process run in parallel; then those that start processes, two at a time; then some one at a time. */
 export default defineConfig({
   test: {
     projects: [
@@ -8,11 +12,11 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "test/unit/**/*.test.ts"],
-          setupFiles: ["test/support/seed.ts"],
+          setupFiles,
           testTimeout: 120_000,
           hookTimeout: 60_000,
           // Most of their time they wait.
-          maxWorkers: 3,
+          maxWorkers: 4,
           sequence: { groupOrder: 0 },
         },
       },
@@ -20,11 +24,23 @@ export default defineConfig({
         test: {
           name: "system",
           include: ["test/system/**/*.test.ts"],
-          setupFiles: ["test/support/seed.ts"],
+          exclude: ALONE,
+          setupFiles,
+          testTimeout: 240_000,
+          hookTimeout: 60_000,
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: "alone",
+          include: ALONE,
+          setupFiles,
           testTimeout: 240_000,
           hookTimeout: 60_000,
           fileParallelism: false,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],

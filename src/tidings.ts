@@ -149,7 +149,7 @@ export class Tidings extends TidingsView {
     try {
       const wanted = typeof agent === "function" ? agent(catalogue.config.agent) : agent;
       const own = [data, subscribers_folder, config_file].filter((path) => path !== null);
-      shared.agent = await hostAgent(shared, (event) => tidings.emit(event), wanted, own, onProblem);
+      shared.agent = await hostAgent(shared, (event) => tidings.emitOwn(event), wanted, own, onProblem);
       const { signal } = ended;
       signal.addEventListener("abort", () => {
         if (signal.reason instanceof StoreError) shared.agent?.failed(signal.reason);
@@ -194,7 +194,7 @@ export class Tidings extends TidingsView {
     const servers = new McpServers({
       agent,
       store,
-      emit: (event) => this.emit(event),
+      emit: (event) => this.emitOwn(event),
       clock,
       warn: (kind, words, id) => this.#operator.warn(kind, words, id),
       broke: (error) => onProblem(`MCP: ${error instanceof Error ? error.message : String(error)}`),

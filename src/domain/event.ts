@@ -37,6 +37,19 @@ export interface EventInput {
   timestamp?: string | undefined;
 }
 
+/** What the host reports of itself has ids of its own: nobody else can take one before it. */
+const OWN_ID = "tidings:";
+
+export function ownId(id: string): string {
+  return `${OWN_ID}${id}`;
+}
+
+/** Throws if it is not for others to use. */
+export function checkForeignId({ producer_id }: Pick<Event, "producer_id">): void {
+  if (producer_id?.startsWith(OWN_ID) === true)
+    throw new InvalidInputError("id", `begins with ${OWN_ID}, which is for what the host reports itself`);
+}
+
 /** An event that passed the border; the store mints its id and, where none was given, its timestamp. */
 export type NewEvent = Omit<Event, "id" | "timestamp"> & { readonly timestamp: string | null };
 

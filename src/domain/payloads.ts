@@ -41,6 +41,8 @@ function budget(budget_type: string) {
     remaining: count.optional(),
     /** Of what it is the budget: of the turn, the conversation, or the user's day. */
     scope: z.enum(["turn", "thread", "day"]).optional(),
+    /** Which day (UTC). */
+    day: z.iso.date().optional(),
   });
 }
 

@@ -5,7 +5,7 @@ import { Deliveries, viewOrMiss } from "../delivery/deliveries.js";
 import { type Explanation, explain } from "../delivery/explain.js";
 import { watchPages } from "../delivery/watch.js";
 import { type Miss, NotFoundError } from "../domain/errors.js";
-import { type EventInput, parseEvent } from "../domain/event.js";
+import { checkForeignId, type EventInput, type NewEvent, ownId, parseEvent } from "../domain/event.js";
 import { LOCAL_USER, notificationId, threadId, type UserId, userId } from "../domain/ids.js";
 import type { JournalEntry } from "../domain/journal.js";
 import { LIMITS } from "../domain/limits.js";
@@ -98,8 +98,21 @@ export class TidingsView {
     });
   }
 
+  /** What the host itself reports. */
+  protected async emitOwn(event: EventInput): Promise<EmitAnswer> {
+    const { id, ...rest } = event;
+    const own = parseEvent(id === undefined ? rest : { ...rest, id: ownId(id) });
+    return emitAnswer(await this.shared.store.accept(this.#principal, this.#accepting(own)));
+  }
+
   #acceptance(event: EventInput): Acceptance {
-    return this.shared.intake.forEvent(parseEvent(this.#own(event)), this.#grants);
+    const parsed = parseEvent(this.#own(event));
+    checkForeignId(parsed);
+    return this.#accepting(parsed);
+  }
+
+  #accepting(event: NewEvent): Acceptance {
+    return this.shared.intake.forEvent(event, this.#grants);
   }
 
   /** Tells somebody something in the caller's own words. Resolves when it is on disk. */

@@ -3,7 +3,7 @@
  * everybody who has an open conversation, as far as that concerns them.
  */
 import { TidingsError } from "../domain/errors.js";
-import { parseEvent } from "../domain/event.js";
+import { ownId, parseEvent } from "../domain/event.js";
 import { DIRECT_SUBSCRIBER, LOCAL_USER, type ThreadId, type UserId } from "../domain/ids.js";
 import type { Thread } from "../domain/journal.js";
 import type { JsonObject } from "../domain/json.js";
@@ -11,7 +11,7 @@ import { LIMITS } from "../domain/limits.js";
 import { parseNotify } from "../domain/notification.js";
 import { HOST } from "../domain/principal.js";
 import { ALL_GRANTS } from "../domain/token.js";
-import { sha256 } from "../platform/secret.js";
+import { newNonce, sha256 } from "../platform/secret.js";
 import type { Acceptance, Accepted, Store } from "../store/contract.js";
 import { type Catalogue, type CatalogueChange, OWN_SOURCE, type Problem } from "./catalogue.js";
 import type { Intake } from "./intake.js";
@@ -130,11 +130,12 @@ export class Operator {
     const axes = { address: "user", target: "user", handler: "system" } as const;
     const notify = { ...axes, kind, content, severity: "warning", dedupe_key: sha256(content) } as const;
     const { event, drafts } = this.#intake.forNotify(parseNotify(notify), ALL_GRANTS);
-    return { event: { ...event, source: OWN_SOURCE, producer_id: id }, drafts };
+    return { event: { ...event, source: OWN_SOURCE, producer_id: id === null ? null : ownId(id) }, drafts };
   }
 
   #reloaded(user_id: UserId, payload: JsonObject): Acceptance {
-    const event = { type: "config.reloaded", source: OWN_SOURCE, user_id, payload };
+    // Each edit is one, also of the same keys.
+    const event = { type: "config.reloaded", source: OWN_SOURCE, user_id, payload, dedupe_key: newNonce() };
     return this.#intake.forEvent(parseEvent(event), ALL_GRANTS);
   }
 

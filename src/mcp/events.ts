@@ -4,12 +4,13 @@ import type { EventInput } from "../domain/event.js";
 import type { JsonObject } from "../domain/json.js";
 import type { McpToolRecord } from "../domain/mcp.js";
 import type { Severity } from "../domain/severity.js";
+import { newNonce } from "../platform/secret.js";
 import { heldWords } from "./held.js";
 import { MCP_LIMITS } from "./limits.js";
 import { shortWords } from "./words.js";
 
 /** Without whom it is for. */
-export type News = Pick<EventInput, "type" | "source" | "severity" | "payload">;
+export type News = Pick<EventInput, "type" | "source" | "severity" | "payload" | "dedupe_key">;
 
 const SOURCE = "mcp";
 
@@ -17,17 +18,22 @@ function news(type: string, severity: Severity, payload: JsonObject): News {
   return { type: `mcp.${type}`, source: SOURCE, severity, payload };
 }
 
+/** What has changed: the same again is no repetition, whatever was told in between. */
+function change(type: string, severity: Severity, payload: JsonObject): News {
+  return { ...news(type, severity, payload), dedupe_key: `mcp:${newNonce()}` };
+}
+
 /** `attempts`: to connect, since it was there last. */
 export function disconnected(server: string, reason: string, attempts: number): News {
-  return news("disconnected", "error", { server, reason, attempts });
+  return change("disconnected", "error", { server, reason, attempts });
 }
 
 export function unresponsive(server: string, reason: string): News {
-  return news("unresponsive", "error", { server, reason });
+  return change("unresponsive", "error", { server, reason });
 }
 
 export function reconnected(server: string, attempts: number): News {
-  return news("reconnected", "info", { server, attempts });
+  return change("reconnected", "info", { server, attempts });
 }
 
 /** By the names that the server has for them. */
@@ -50,7 +56,7 @@ export function toolsChanged(server: string, changes: ToolChanges, held: readonl
     list.length === 0 ? [] : [`${what} ${names(list).join(", ")}${list.length > MCP_LIMITS.namesTold ? ", …" : ""}`],
   );
   const words = held.slice(0, HELD_SHOWN).map((record): JsonObject => ({ ...heldWords(record, HELD_CHARS) }));
-  return news("tools_changed", changes.held.length > 0 ? "warning" : "info", {
+  return change("tools_changed", changes.held.length > 0 ? "warning" : "info", {
     server,
     reason: said.join("; "),
     tools: Object.fromEntries(Object.entries(changes).map(([what, list]) => [what, names(list)])),
@@ -59,7 +65,7 @@ export function toolsChanged(server: string, changes: ToolChanges, held: readonl
 }
 
 export function resourceUpdated(server: string, uri: string, dropped: number): News {
-  return news("resource_updated", "info", { server, uri: shortWords(uri), ...more(dropped) });
+  return change("resource_updated", "info", { server, uri: shortWords(uri), ...more(dropped) });
 }
 
 /** However loud a server is: that something is critical is not for it to say. */

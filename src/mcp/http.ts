@@ -20,7 +20,8 @@ const REOPENING = {
   initialReconnectionDelay: 1_000,
   maxReconnectionDelay: 30_000,
   reconnectionDelayGrowFactor: 2,
-  maxRetries: 5,
+  // For as long as the server is there.
+  maxRetries: Number.MAX_SAFE_INTEGER,
 };
 
 /** Throws if a header's variable is not set. */

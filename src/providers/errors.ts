@@ -93,7 +93,7 @@ function fieldOf(value: unknown, name: string): unknown {
 
 function retryAfter(headers: Headers | undefined): number | undefined {
   const exact = Number.parseFloat(headers?.get("retry-after-ms") ?? "");
-  if (exact >= 0) return Math.ceil(exact);
+  if (exact >= 0 && Number.isFinite(exact)) return Math.ceil(exact);
   const given = headers?.get("retry-after") ?? "";
   if (/^\d+(\.\d+)?$/.test(given)) return Math.ceil(Number(given) * 1_000);
   const date = Date.parse(given);

@@ -40,10 +40,11 @@ type Plan =
   | { readonly how: "refused"; readonly output: string }
   | { readonly how: "built_in" }
   | { readonly how: "tool"; readonly run: () => Promise<ToolOutcome>; readonly bound: number }
-  /** Of a handle; `spawns`: the name that it takes. `outside`: others may notice. */
+  /** Of a handle; `spawns`: the name that it takes. `about`: the one that it is done with. `outside`: others may notice. */
   | {
       readonly how: "handle";
       readonly spawns: string | null;
+      readonly about: string | null;
       readonly outside: boolean;
       readonly run: () => Promise<ToolOutcome>;
       readonly bound: number;
@@ -78,14 +79,32 @@ async function runHeld(batch: Batch): Promise<readonly Done[]> {
   // What is started in a batch may be waited for in it, wherever that stands.
   const spawned: Promise<unknown>[] = [];
   let handled: Promise<unknown> = Promise.resolve();
-  const begin = (plan: Plan & { how: "handle" }): Promise<ToolOutcome> => {
-    const running = plan.spawns === null ? handled.then(() => Promise.all(spawned)).then(plan.run) : plan.run();
-    if (plan.spawns === null) handled = running;
-    else spawned.push(running);
-    return running;
+  // By name: what is done with one that has stopped, before its name is given to another.
+  const farewells = new Map<string, Promise<unknown>>();
+  const begin = (plan: HandlePlan, rest: readonly { readonly plan: Plan }[]): Promise<ToolOutcome> => {
+    const { spawns, about } = plan;
+    if (spawns !== null) {
+      const running = farewells.get(spawns)?.then(plan.run) ?? plan.run();
+      spawned.push(running);
+      return running;
+    }
+    const before = handled;
+    const inTurn = () => before.then(() => Promise.all(spawned)).then(plan.run);
+    const begun = (running: Promise<ToolOutcome>) => {
+      handled = running;
+      return running;
+    };
+    if (about !== null && rest.some((one) => one.plan.how === "handle" && one.plan.spawns === about)) {
+      const earlier = farewells.get(about) ?? Promise.resolve();
+      const isOfFormer = earlier.then(() => setting.handles.hasStopped(turn.thread_id, about));
+      const done = isOfFormer.then((is) => (is ? plan.run() : null));
+      farewells.set(about, done);
+      return begun(done.then((outcome) => outcome ?? inTurn()));
+    }
+    return begun(inTurn());
   };
   return Promise.all(
-    plans.map(async ({ call, plan }): Promise<Done> => {
+    plans.map(async ({ call, plan }, index): Promise<Done> => {
       switch (plan.how) {
         case "refused":
           return { call, outcome: { how: "failure", output: plan.output }, bound: 0 };
@@ -96,7 +115,7 @@ async function runHeld(batch: Batch): Promise<readonly Done[]> {
           return { call, outcome: await running, bound: 0 };
         }
         case "handle": {
-          const running = begin(plan);
+          const running = begin(plan, plans.slice(index + 1));
           crashPoint("tool.started");
           const outcome = await running;
           crashPoint("tool.done");
@@ -131,10 +150,10 @@ function handlePlan(batch: Batch, call: AskedCall): Plan | null {
   const { tools, handles, limits, counters } = setting;
   const { thread_id, user_id } = turn;
   const place = { thread_id, user_id };
-  const planned = (bound: number, spawns: string | null, outside: boolean, act: Act): Plan => {
+  const planned = (bound: number, which: Pick<HandlePlan, "spawns" | "about" | "outside">, act: Act): Plan => {
     const bounds = { timeout_ms: bound, cut, grace_ms };
     const context = { ...place, turn_id: turn.id, call_id: call.id, files: NO_FILES.ofCall(place) };
-    return { how: "handle", spawns, outside, bound, run: () => runAct(act, call.name, context, bounds) };
+    return { how: "handle", ...which, bound, run: () => runAct(act, call.name, context, bounds) };
   };
   const refused = (wrong: string): Plan => {
     counters.malformed_calls += 1;
@@ -145,18 +164,21 @@ function handlePlan(batch: Batch, call: AskedCall): Plan | null {
     const wish = parsedAwait(call.input);
     if ("wrong" in wish) return refused(wish.wrong);
     const bound = wish.timeout_ms + AWAIT_MARGIN_MS;
-    return planned(bound, null, false, (signal) => handles.await(place, wish, spokenTo, signal));
+    const which = { spawns: null, about: null, outside: false };
+    return planned(bound, which, (signal) => handles.await(place, wish, spokenTo, signal));
   }
   const tool = tools.getStateful(call.name);
   if (tool === undefined) return null;
   if (call.malformed !== undefined) return refused(call.malformed);
   const wanted = parsedCall(tool, call.input);
   if ("wrong" in wanted) return refused(wanted.wrong);
-  const spawns = wanted.action === "spawn" ? wanted.handle : null;
+  const { action, handle } = wanted;
+  const which = action === "spawn" ? { spawns: handle, about: null } : { spawns: null, about: handle };
   const act = () => handles.run(place, tool, wanted);
-  return planned(limits.tool_timeout_ms, spawns, wanted.action !== "fetch", act);
+  return planned(limits.tool_timeout_ms, { ...which, outside: action !== "fetch" }, act);
 }
 
+type HandlePlan = Plan & { readonly how: "handle" };
 type Act = (signal: AbortSignal) => Promise<Answered>;
 
 async function runAct(

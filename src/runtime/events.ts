@@ -4,6 +4,7 @@ import { canonicalJson } from "../domain/json.js";
 import type { Severity } from "../domain/severity.js";
 import { isoTime } from "../domain/time.js";
 import type { Turn } from "../domain/turn.js";
+import { dateOf } from "../domain/usage.js";
 import { sha256 } from "../platform/secret.js";
 import type { ModelError, RateLimit } from "../providers/model.js";
 import type { Standing } from "./budgets.js";
@@ -25,8 +26,12 @@ const NAME_CHARS_MAX = 100;
 
 type Payload = NonNullable<EventInput["payload"]>;
 
-function event({ user_id, thread_id, id }: Turn, type: string, severity: Severity, payload: Payload): EventInput {
-  return { type, source: SOURCE, severity, user_id, thread_id, payload: { ...payload, turn_id: id } };
+/** A turn, or a conversation in which none runs. */
+type Whose = Pick<Turn, "user_id" | "thread_id"> & Partial<Pick<Turn, "id">>;
+
+function event({ user_id, thread_id, id }: Whose, type: string, severity: Severity, payload: Payload): EventInput {
+  const turn: Payload = id === undefined ? {} : { turn_id: id };
+  return { type, source: SOURCE, severity, user_id, thread_id, payload: { ...payload, ...turn } };
 }
 
 export function turnStarted(turn: Turn): EventInput {
@@ -39,24 +44,27 @@ export function turnEnded(turn: Turn, status: string, note: string | null, isNew
   return event(turn, "agent.turn.end", status === "failed" && isNews ? "warning" : "info", { status, ...reason });
 }
 
-/** Of a day it is told once to its user, of a thread once there; and again when the limit is another. */
-export function budgetWarning(turn: Turn, standing: Standing, day: number): EventInput {
-  const whose = { turn: turn.id, thread: turn.thread_id, day: `${turn.user_id} ${day}` }[standing.scope];
-  return { ...budgetEvent(turn, standing, "warning", "warning"), id: onceId("warning", whose, standing) };
+/** Of a thread and of a day it is told once in each conversation that spends of it; and again when the limit is another. */
+export function budgetWarning(turn: Whose, standing: Standing, day: number): EventInput {
+  return budgetEvent(turn, standing, "warning", "warning", day);
 }
 
 /** Told once in each conversation that it stops: its user sees at each further turn why that has failed. */
 export function budgetExceeded(turn: Turn, standing: Standing, day: number): EventInput {
-  const { thread_id } = turn;
-  const whose = { turn: turn.id, thread: thread_id, day: `${thread_id} ${day}` }[standing.scope];
-  return { ...budgetEvent(turn, standing, "exceeded", "critical"), id: onceId("exceeded", whose, standing) };
+  return budgetEvent(turn, standing, "exceeded", "critical", day);
 }
 
-function budgetEvent(turn: Turn, standing: Standing, what: string, severity: Severity): EventInput {
+function budgetEvent(turn: Whose, standing: Standing, what: string, severity: Severity, day: number): EventInput {
   const { budget_type, current, limit, scope } = standing;
   const percentage = Math.floor((current / limit) * 100);
   const figures = { budget_type, current, limit, percentage, remaining: Math.max(0, limit - current), scope };
-  return event(turn, `budget.${budget_type}.${what}`, severity, figures);
+  // It may be told on another day.
+  const which: Payload = scope === "day" ? { day: dateOf(day) } : {};
+  const whose = { turn: turn.id ?? "", thread: turn.thread_id, day: `${turn.thread_id} ${day}` }[scope];
+  return {
+    ...event(turn, `budget.${budget_type}.${what}`, severity, { ...figures, ...which }),
+    id: onceId(what, whose, standing),
+  };
 }
 
 /** One id is one event: the store refuses a second, also after a restart. */

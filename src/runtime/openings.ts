@@ -11,6 +11,7 @@ import { Holdings } from "./holdings.js";
 import { LoopDetector } from "./loops.js";
 import type { Left, Legacy } from "./record.js";
 import { CANDIDATES, OWNER, type Setting } from "./setting.js";
+import { warnOfDay } from "./spending.js";
 import { Storm } from "./storm.js";
 import { TurnRun } from "./turn.js";
 import { openingWords } from "./words.js";
@@ -138,9 +139,10 @@ export class Openings {
     return this.#lost.size > 0;
   }
 
-  #ask(opening: Opening, succeeds: BeginTurn["succeeds"]): Promise<BegunTurn | null> {
+  async #ask(opening: Opening, succeeds: BeginTurn["succeeds"]): Promise<BegunTurn | null> {
     const { store, compose, lease_ms } = this.#setting;
     const thread_id = this.#thread_id;
+    await warnOfDay(this.#setting, thread_id);
     return store.beginTurn(HOST, {
       ...opening,
       thread_id,

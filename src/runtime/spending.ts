@@ -1,4 +1,6 @@
 /** What a turn uses, as it goes on: told to the store with what it writes, and held against the budgets. */
+import { TidingsError } from "../domain/errors.js";
+import type { ThreadId } from "../domain/ids.js";
 import { HOST } from "../domain/principal.js";
 import type { Turn } from "../domain/turn.js";
 import { dayOf, isNothing, NOTHING, type Spent, sum } from "../domain/usage.js";
@@ -104,6 +106,23 @@ export class Spending {
     const { thread, day } = await this.#setting.store.usage(HOST, this.#turn.thread_id);
     const untold = difference(this.#now(), this.#told);
     return { thread: sum(thread, untold), day: { ...sum(day, untold), day: day.day } };
+  }
+}
+
+/**
+ * Tells a conversation that the day runs low before a turn of it begins: others of its user have spent it. Never rejects: a store
+ * that is over says so to whoever begins the turn.
+ */
+export async function warnOfDay({ store, budgets, limits, emit }: Setting, thread_id: ThreadId): Promise<void> {
+  const { day } = budgets;
+  if (day === undefined || !isLimited({ day })) return;
+  try {
+    const { user_id } = await store.thread(HOST, thread_id);
+    const usage = await store.usage(HOST, thread_id);
+    const low = standings(limits, NOTHING, { day }, usage).filter((one) => one.scope === "day" && runsLow(one));
+    await Promise.allSettled(low.map(async (one) => emit(budgetWarning({ user_id, thread_id }, one, usage.day.day))));
+  } catch (error) {
+    if (!(error instanceof TidingsError)) throw error;
   }
 }
 

@@ -229,6 +229,13 @@ describe("a day", () => {
     expect(await agent.events("budget.token.warning")).toMatchObject([{ scope: "day", current: 800 }]);
     expect(await agent.tidings.usage()).toMatchObject({ date: "2026-01-03", day: { tokens: 800 }, thread: null });
     expect(await say("one")).toMatchObject({ state: "completed" });
+    expect(await agent.events("budget.token.warning"), "and where it is spent next").toMatchObject([
+      { scope: "day", current: 800, day: "2026-01-03" },
+      { scope: "day", current: 800, day: "2026-01-03" },
+    ]);
+    const { items } = await agent.tidings.thread("one").read({ observe: true });
+    const told = items.flatMap((item) => (item.type === "observation" ? [item.content.text] : []));
+    expect(told).toEqual([expect.stringContaining("80% tokens consumed (800/1000) on 2026-01-03 (UTC)")]);
     // Both are told, once each.
     for (const thread_id of ["one", "two", "one", "two"])
       expect(await say(thread_id)).toMatchObject({

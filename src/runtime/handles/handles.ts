@@ -135,11 +135,25 @@ export class Handles {
 
   /** By its name; of this tool. */
   async #find({ thread_id }: Place, id: string, tool: StatefulTool | null): Promise<LiveHandle | HandleRecord> {
-    const found = this.#live.get(thread_id)?.get(id) ?? (await this.#options.store.handle(HOST, thread_id, id));
+    const found = this.#live.get(thread_id)?.get(id) ?? (await this.#kept(thread_id, id));
     if (found === undefined) throw this.#unknown(thread_id, [id]);
     const name = found instanceof LiveHandle ? found.tool.name : found.tool;
     if (tool !== null && name !== tool.name) throw new Refused("wrong_tool", `${id} is a handle of ${name}`);
     return found;
+  }
+
+  /** Whether there is one of this name that has stopped, and what it came to is kept. Never rejects. */
+  async hasStopped(thread_id: ThreadId, id: string): Promise<boolean> {
+    if (this.isLive(thread_id, id)) return false;
+    return (await this.#kept(thread_id, id).catch(() => undefined)) !== undefined;
+  }
+
+  /** What it has come to, for as long as that is kept. */
+  async #kept(thread_id: ThreadId, id: string): Promise<HandleRecord | undefined> {
+    const { store, limits } = this.#options;
+    const record = await store.handle(HOST, thread_id, id);
+    if (record === undefined || !isHandleOver(record.state)) return record;
+    return store.now() - record.at > limits.retention_ms ? undefined : record;
   }
 
   #unknown(thread_id: ThreadId, ids: readonly string[]): Refused {
@@ -158,7 +172,7 @@ export class Handles {
       unknown = [];
       for (const id of named) {
         if (over.has(id) || this.isLive(thread_id, id)) continue;
-        const record = await this.#options.store.handle(HOST, thread_id, id);
+        const record = await this.#kept(thread_id, id);
         if (record === undefined || !isHandleOver(record.state)) unknown.push(id);
         else over.set(id, record);
       }
@@ -178,6 +192,8 @@ export class Handles {
       wish.timeout_ms,
       AbortSignal.any([interrupted, signal]),
     );
+    // Whoever asked is cut short, and is told that.
+    if (status === null && signal.aborted && !interrupted.aborted) throw new Error("interrupted");
     const late: AwaitStatus = interrupted.aborted || wish.timeout_ms === 0 ? "pending" : "timed_out";
     return this.#awaited(thread_id, named, over, status ?? late);
   }

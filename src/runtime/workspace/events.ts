@@ -39,8 +39,11 @@ export function fileChanged({ thread_id, user_id }: Owner, one: Change): EventIn
 
 /** The rest of very many at once. */
 export function filesChanged({ thread_id, user_id }: Owner, changes: readonly Change[]): EventInput {
+  const id = `files:${sha256(`${thread_id}\n${changes.map(lineOf).join("\n")}`)}`;
   return {
-    id: `files:${sha256(`${thread_id}\n${changes.map(lineOf).join("\n")}`)}`,
+    id,
+    // As many others a moment later are others.
+    dedupe_key: id,
     type: TYPE,
     source: SOURCE,
     severity: "info",

@@ -8,6 +8,7 @@ import { z } from "zod";
 import { type TurnId, threadId } from "../../../src/domain/ids.js";
 import { HOST } from "../../../src/domain/principal.js";
 import { defineTool, HandleError } from "../../../src/index.js";
+import { ManualClock } from "../../../src/platform/manual_clock.js";
 import { BACKGROUND } from "../../../src/runtime/words.js";
 import { act, call, spawn, Talk } from "../../support/background.js";
 import { eventually, temporaryFolder } from "../../support/folder.js";
@@ -596,6 +597,70 @@ describe("many", () => {
       },
       ({ error }) => error === "unknown_handle",
     );
+  });
+
+  test("also if nothing else has stopped since: its time is over when it is asked for", async () => {
+    const { tool, end } = jobs();
+    const clock = new ManualClock(Date.parse("2026-01-03T12:00:00.000Z"));
+    const talk = await Talk.open({ tools: [tool], handles: { retention_ms: 60_000 } }, { clock });
+    await talk.say(job("a"));
+    end("a");
+    await talk.say(call("await", { all: ["a"] }));
+    await talk.say(onJob("fetch", "a"));
+    expect(await talk.answer()).toMatchObject({ state: "stopped", result: "result of a" });
+    clock.advance(61_000);
+    await talk.say(onJob("fetch", "a"));
+    expect(await talk.answer()).toMatchObject({ error: "unknown_handle", failed: true });
+    await talk.say(call("await", { all: ["a"] }));
+    expect(await talk.answer()).toMatchObject({ error: "unknown_handle", failed: true });
+  });
+
+  test("what is read before its name is given to another is what it came to, whole", async () => {
+    const { tool, end } = jobs();
+    const talk = await Talk.open({ tools: [tool] });
+    await talk.say(job("a"));
+    end("a", "x".repeat(20_000));
+    await talk.becomes("tool.stopped DELIVERED");
+    await talk.say(onJob("fetch", "a"), job("a"), onJob("fetch", "a"));
+    expect(await talk.answer(3)).toMatchObject({ state: "stopped", result: "x".repeat(20_000), failed: false });
+    expect(await talk.answer(2)).toMatchObject({ state: "running", failed: false });
+    expect(await talk.answer(1)).toMatchObject({ state: "running", failed: false });
+  });
+});
+
+test("nobody can take the id of what is to be told, and keep it from being told by that", async () => {
+  const { tool, end } = jobs();
+  const talk = await Talk.open({ tools: [tool] });
+  await talk.say(job("a"));
+  const claimed = { type: "cli.some.thing", source: "tools", user_id: "local" };
+  const next = await talk.tidings.lastSeq();
+  const outcomes = await talk.tidings.emitMany(
+    Array.from({ length: 300 }, (_, n) => ({ ...claimed, id: `handle:${next + n}` })),
+  );
+  expect(outcomes.every((outcome) => "outcome" in outcome)).toBe(true);
+  await expect(talk.tidings.emit({ ...claimed, id: `tidings:handle:${next + 400}` })).rejects.toMatchObject({
+    code: "invalid_input",
+    field: "id",
+  });
+  end("a");
+  await talk.becomes("tool.stopped DELIVERED");
+});
+
+test("to wait for one is cut short: that is said, and not that its time was over", async () => {
+  const { tool } = jobs();
+  const talk = await Talk.open({ tools: [tool] });
+  await talk.say(job("a"));
+  const { turn_id } = await talk.tidings.thread(talk.thread_id).say(call("await", { all: ["a"], timeout_secs: 200 }));
+  await eventually(
+    async () => (await talk.calls()).at(-1)?.content.name,
+    (name) => name === "await",
+  );
+  await talk.tidings.turns.interrupt(turn_id);
+  await talk.tidings.turns.ended(turn_id);
+  const last = (await talk.calls()).at(-1);
+  expect(last).toMatchObject({
+    status: "failed",
+    content: { name: "await", output: expect.stringMatching(/^interrupted/) },
   });
 });
 

@@ -326,6 +326,18 @@ describe("a server that is not there", () => {
     }
     expect(await news(talk.tidings)).toEqual({ "mcp.disconnected": 4, "mcp.reconnected": 3 });
   });
+
+  test("comes and goes within moments: each change is told, and what the agent heard last is so", async () => {
+    const { config } = await fromFile({}, tool("die"));
+    const talk = await open({ files: { ...config, reconnect_max_secs: 0.01 } });
+    for (const times of [1, 2]) {
+      await talk.say(call("files_die", {}));
+      await hears(talk.tidings, "mcp.reconnected", times);
+      await talk.say("nothing");
+    }
+    const said = (await talk.told()).filter((text) => text.includes("MCP server files"));
+    expect(said.map((text) => /^\S+/.exec(text)?.[0])).toEqual(["mcp_down:", "mcp_up:", "mcp_down:", "mcp_up:"]);
+  });
 });
 
 describe("who is told", () => {

@@ -395,6 +395,29 @@ describe("much", () => {
     await announced(...found, "499.txt modified");
   });
 
+  test("the same many again at once: told again, and nobody's work is written over unseen", async () => {
+    const folder = await temporaryFolder();
+    const all = (content: string) =>
+      Promise.all(times(60, (n) => `${n}.txt`).map((name) => writeFile(join(folder, name), content)));
+    const checkout = defineTool({
+      name: "checkout",
+      description: "Somebody checks out another branch meanwhile.",
+      input: z.object({ branch: z.string() }),
+      async run({ branch }) {
+        await all(branch);
+        return "done";
+      },
+    });
+    const { talk } = await desk({ tools: [known(60), checkout] }, { folder });
+    await all("main");
+    await talk.say(call("know", {}));
+    await talk.say(call("checkout", { branch: "one" }));
+    await talk.say(call("checkout", { branch: "two" }));
+    await talk.say("nothing");
+    const rest = (await talk.told()).filter((text) => text.includes("36 more files that you know"));
+    expect(rest).toHaveLength(2);
+  });
+
   test("however long a call goes on when somebody has changed them: told with its result", async () => {
     const folder = await temporaryFolder();
     const names = times(400, (n) => `${n}.txt`);
