@@ -11,6 +11,7 @@ const LAYERS = [
   ["providers"],
   ["runtime"],
   ["mcp"],
+  ["props"],
   ["facade"],
   ["tidings.ts", "index.ts"],
   ["server"],

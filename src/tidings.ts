@@ -141,6 +141,7 @@ export class Tidings extends TidingsView {
       model: null,
       mcp: null,
       ownMcp: new Map(),
+      props: null,
     };
     follower?.start();
     const tidings = new Tidings(shared, watchdog, follower, operator);
@@ -180,6 +181,12 @@ export class Tidings extends TidingsView {
   /** What the hosted agent can do: one's own tools come and go here. */
   readonly tools = new ToolRegistry(() => this.shared.agent);
 
+  /** Of its tools, those that the rehearsal has brought. */
+  get props(): readonly string[] {
+    const { props, mcp } = this.shared;
+    return props === null ? [] : [...props.tools.map(({ name }) => name), ...(mcp?.lent.tools ?? [])];
+  }
+
   /** MCP servers: how they are, and which of their tools wait for somebody to approve of them. */
   readonly mcp = new McpRegistry({
     store: this.shared.store,
@@ -200,6 +207,8 @@ export class Tidings extends TidingsView {
       broke: (error) => onProblem(`MCP: ${error instanceof Error ? error.message : String(error)}`),
     });
     this.shared.mcp = servers;
+    const { ownMcp, props } = this.shared;
+    if (props !== null && ownMcp !== null) servers.lend(props.server);
     servers.follow(mcpConfigs(this.shared));
     catalogue.onChange(() => servers.follow(mcpConfigs(this.shared)));
   }

@@ -100,6 +100,8 @@ export interface RuntimeStatus extends RestView {
   agent: AgentView | null;
   /** What its agent can do, by name; none where it hosts none. */
   tools: string[];
+  /** Those of them that the rehearsal model has brought. */
+  props: string[];
   /** From here on for admin alone. */
   pid?: number;
   connections?: number;

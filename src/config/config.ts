@@ -68,6 +68,8 @@ export interface AgentConfig {
   readonly base_url: string | null;
   /** The environment variable that holds the key. */
   readonly api_key_env: string | null;
+  /** Whether a server gives the rehearsal model its props; null: as if nothing was said. */
+  readonly props: boolean | null;
   /** Null: it may run nothing. */
   readonly shell: ShellConfig | null;
   /** Null: it has to do with no files. */
@@ -101,6 +103,7 @@ export const EMPTY_CONFIG: Config = {
     model: null,
     base_url: null,
     api_key_env: null,
+    props: null,
     shell: null,
     workspace: null,
     budgets: { turn: {}, thread: {}, day: {} },
@@ -243,6 +246,7 @@ const agentSchema = z.strictObject({
   model: word.optional(),
   base_url: z.url({ protocol: /^https?$/, error: "must be an address, like http://localhost:11434/v1" }).optional(),
   api_key_env: z.string().regex(variable, "must be the name of an environment variable, not the key itself").optional(),
+  props: z.boolean().optional(),
   shell: shellSchema.optional(),
   workspace: workspaceSchema.optional(),
   budgets: budgetsSchema.optional(),
@@ -321,7 +325,7 @@ function tableAt(path: KeyPath): string {
 
 function configOf({ conversation, agent, mcp, hooks, server }: z.output<typeof fileSchema>, file: string): Config {
   const { enable = true, kinds = {}, turn_end = "carry" } = conversation?.notifications ?? {};
-  const { provider = null, model = null, base_url = null, api_key_env = null } = agent ?? {};
+  const { provider = null, model = null, base_url = null, api_key_env = null, props = null } = agent ?? {};
   const { enable: runs = false, ...shell } = agent?.shell ?? {};
   const { enable: works = false, ...workspace } = agent?.workspace ?? {};
   const sources = new Map<string, { enable: boolean; names: Map<string, boolean> }>();
@@ -361,6 +365,7 @@ function configOf({ conversation, agent, mcp, hooks, server }: z.output<typeof f
       model,
       base_url,
       api_key_env,
+      props,
       shell: runs ? withoutUndefined<ShellConfig>(shell) : null,
       workspace: works ? withoutUndefined<WorkspaceConfig>(workspace) : null,
       budgets: budgetsOf(agent?.budgets ?? {}),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { type McpServerConfig, mcpServersSchema } from "../config/mcp.js";
 import { StoreError } from "../domain/errors.js";
 import { parseInput } from "../domain/parse.js";
+import { props } from "../props/props.js";
 import { openModel } from "../providers/open.js";
 import { type AgentOptions, HostedAgent } from "../runtime/agent.js";
 import { boundsOf } from "../runtime/bounds.js";
@@ -10,6 +11,8 @@ import { handlesSchema, shellSchema, workspaceSchema } from "../runtime/options.
 import type { AgentInput } from "./options.js";
 import type { Shared } from "./shared.js";
 import { withoutUndefined } from "./without_undefined.js";
+
+const REHEARSAL = "rehearsal";
 
 const toolsSchema = z.object({
   agent: z.object({
@@ -41,6 +44,7 @@ export async function hostAgent(
     workspace = catalogue.config.agent.workspace ?? false,
     handles,
     mcp = {},
+    props: wantsProps = false,
     ...rest
   } = input;
   const { agent: tools } = parseInput(toolsSchema, {
@@ -53,14 +57,16 @@ export async function hostAgent(
     typeof model === "object"
       ? model
       : await openModel({
-          provider: provider ?? "rehearsal",
+          provider: provider ?? REHEARSAL,
           model: model ?? "",
           ...(base_url === undefined ? {} : { base_url }),
           ...(api_key_env === undefined ? {} : { api_key_env }),
         });
   shared.model = { provider: opened.provider, model: opened.model };
+  shared.props = wantsProps && opened.provider === REHEARSAL ? props() : null;
   const options: AgentOptions = {
     ...rest,
+    tools: [...(rest.tools ?? []), ...(shared.props?.tools ?? [])],
     model: opened,
     handles: withoutUndefined(tools.handles),
     ...(shell === false ? {} : { shell: withoutUndefined(tools.shell) }),

@@ -78,6 +78,11 @@ export interface AgentInput extends BoundsInput {
    * left out; false: none at all.
    */
   mcp?: Readonly<Record<string, McpServerConfig>> | false;
+  /**
+   * What the rehearsal model brings to the stage: a command that fails and an MCP server that drops, for real; default: nothing.
+   * With another model there is none of it.
+   */
+  props?: boolean;
   /** What bounds the calls that go on in the background. */
   handles?: Partial<HandleLimits>;
   /** How much one block may tell: 10 items and 1,000 tokens in full, 20 more in a line each, unless said otherwise. */

@@ -3,6 +3,7 @@ import type { DeliveryPolicy } from "../domain/policy.js";
 import type { Catalogue } from "../intake/catalogue.js";
 import type { Intake } from "../intake/intake.js";
 import type { McpServers } from "../mcp/servers.js";
+import type { Props } from "../props/props.js";
 import type { HostedAgent } from "../runtime/agent.js";
 import type { Store } from "../store/contract.js";
 import type { AgentView } from "./options.js";
@@ -21,6 +22,8 @@ export interface Shared {
   mcp: McpServers | null;
   /** The program's own servers; null: none at all. */
   ownMcp: ReadonlyMap<string, McpServerConfig> | null;
+  /** What the rehearsal has brought; null: nothing. */
+  props: Props | null;
   /** Wakes the watchers when Tidings closes or fails. */
   readonly ended: AbortController;
 }

@@ -31,6 +31,8 @@ export const MCP_LIMITS = {
   heldTold: 10,
   /** Names of tools in one event. */
   namesTold: 40,
+  /** Conversations that have a process of their own of one server at once. */
+  threadServers: 16,
 } as const;
 
 /** Times that the operator does not set. */
@@ -49,4 +51,6 @@ export const MCP_TIMES = {
   killAfterMs: 2_000,
   /** Threads that used a server so long ago are not told of it any more. */
   usedWithinMs: 86_400_000,
+  /** After so long without a call, the process that one conversation has of a server is let go. */
+  threadIdleMs: 60_000,
 } as const;

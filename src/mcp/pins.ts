@@ -6,6 +6,7 @@ import type { McpToolRecord, SeenTool } from "../domain/mcp.js";
 import type { Store } from "../store/contract.js";
 import { MCP_LIMITS } from "./limits.js";
 import type { ListedTool, RefusedTool } from "./looks.js";
+import type { Approve } from "./settings.js";
 
 const PAGE = 200;
 
@@ -20,16 +21,17 @@ export interface Judged {
 export class Pins {
   readonly #store: Store;
   readonly #server: string;
-  readonly #approve: "first_use" | "always";
+  readonly #approve: Approve;
   #known: Map<string, McpToolRecord> | null = null;
 
-  constructor(store: Store, server: string, approve: "first_use" | "always") {
+  constructor(store: Store, server: string, approve: Approve) {
     this.#store = store;
     this.#server = server;
     this.#approve = approve;
   }
 
   async judge(listed: readonly ListedTool[]): Promise<Judged> {
+    if (this.#approve === "never") return { records: listed.map((one) => this.#trusted(one)), held: [], refused: [] };
     this.#known ??= new Map((await seenTools(this.#store, this.#server)).map((record) => [record.tool, record]));
     const known = this.#known;
     const seen: SeenTool[] = [];
@@ -52,6 +54,11 @@ export class Pins {
       held: changed.filter(({ held }) => held !== null),
       refused,
     };
+  }
+
+  /** Nothing is remembered of it: another version of the package may show it otherwise. */
+  #trusted({ tool, look }: ListedTool): McpToolRecord {
+    return { server: this.#server, tool, approved: look, held: null, seq: 0, at: 0 };
   }
 
   /** It was approved of. */

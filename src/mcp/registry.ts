@@ -43,7 +43,8 @@ export class McpRegistry {
     const { store, configs, servers } = this.#place;
     const seen = await seenTools(store, null);
     const configured = configs();
-    const names = new Set([...configured.keys(), ...seen.map(({ server }) => server)]);
+    const lent = servers()?.lent.servers ?? [];
+    const names = new Set([...configured.keys(), ...lent, ...seen.map(({ server }) => server)]);
     return [...names].map((name) => {
       const view = servers()?.get(name) ?? unseen(name, configured.get(name), servers() !== null);
       const listed = new Set(view.tools.map(({ tool }) => tool));

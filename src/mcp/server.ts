@@ -9,6 +9,7 @@ import { backoff } from "../platform/backoff.js";
 import type { Clock } from "../platform/clock.js";
 import { later, pause } from "../platform/timers.js";
 import { VERSION } from "../platform/version.js";
+import { deferred } from "../runtime/deferred.js";
 import type { Emit } from "../runtime/events.js";
 import type { Guard } from "../runtime/handles/shell/guard.js";
 import type { Registration } from "../runtime/tool_set.js";
@@ -52,6 +53,8 @@ export interface ServerOptions {
   readonly broke: (error: unknown) => void;
   /** Of the one that had its name before; null if there was none. */
   readonly legacy: Legacy | null;
+  /** It was begun by a call, which waits until it is there, or cannot be. */
+  readonly awaited?: boolean;
 }
 
 export class McpServer {
@@ -63,6 +66,8 @@ export class McpServer {
   readonly #updates: Trickle;
   readonly #relists: Trickle;
   readonly #closing = new AbortController();
+  /** It was tried once to connect it. */
+  readonly #tried = deferred<void>();
   #run: Promise<void> = Promise.resolve();
   #connection: Connection | null = null;
   #state: McpState = "connecting";
@@ -86,7 +91,7 @@ export class McpServer {
     this.#toldAway = legacy?.toldAway ?? false;
     this.#returns = [...(legacy?.returns ?? [])];
     this.#pins = new Pins(store, name, settings.approve);
-    const run = (tool: string, input: JsonObject, context: ToolContext) => this.#call(tool, input, context);
+    const run = (tool: string, input: JsonObject, context: ToolContext) => this.call(tool, input, context);
     this.#offer = new Offer({ name, settings, registration, isTaken, run });
     this.#logs = new Trickle(MCP_LIMITS.logsPerMinute, clock);
     this.#updates = new Trickle(MCP_LIMITS.updatesPerMinute, clock);
@@ -118,6 +123,41 @@ export class McpServer {
     return { audience: this.#audience, toldAway: this.#toldAway, returns: this.#returns };
   }
 
+  /** For a conversation: what the tool answers. Whatever is wrong is said in the words of the error. */
+  async call(tool: string, input: JsonObject, { thread_id, user_id, signal }: ToolContext): Promise<string> {
+    const { name, awaited } = this.#options;
+    this.#audience.used(thread_id, user_id);
+    if (awaited === true) await this.#tried.promise;
+    if (this.#offer.isHeld(tool)) throw new Error(heldRefusal(name, tool));
+    const connection = this.#connection;
+    if (connection === null || connection.gone.aborted) {
+      const reason = (this.#audience.isShared ? this.#plain : this.#reason) ?? "it is not connected yet";
+      throw new Error(
+        `the MCP server ${name} is away: ${reason}. The call was not made. It is being reconnected: go on without it, or try again later`,
+      );
+    }
+    this.#calls += 1;
+    const over = this.#audience.calls(thread_id);
+    try {
+      return await connection.call(tool, input, signal);
+    } catch (error) {
+      if (error instanceof ToolFailure) throw error;
+      if (error instanceof LostCall)
+        throw new Error(
+          `the connection to the MCP server ${name} broke during the call: ${wordsOf(error)}. What the call had done by then is unknown`,
+          { cause: error },
+        );
+      if (!connection.gone.aborted) throw new Error(wordsOf(error), { cause: error });
+      throw new Error(
+        `the MCP server ${name} went away during the call: ${this.#audience.isShared ? connection.plainReason : connection.reason}. What the call had done by then is unknown. The server is being reconnected`,
+        { cause: error },
+      );
+    } finally {
+      this.#calls -= 1;
+      over();
+    }
+  }
+
   /** The operator has approved of a tool. */
   async approved(record: McpToolRecord): Promise<void> {
     this.#pins.approved(record);
@@ -130,6 +170,7 @@ export class McpServer {
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return this.#run;
     this.#closing.abort();
+    this.#tried.resolve();
     // At once: another server may take its name now.
     this.#options.registration.remove();
     this.#stopReturn();
@@ -204,6 +245,7 @@ export class McpServer {
     this.#state = "away";
     this.#reason = reason;
     this.#plain = plain;
+    this.#tried.resolve();
     if (this.#toldAway) return;
     this.#toldAway = true;
     void this.#tell(disconnected(name, this.#audience.isShared ? plain : reason, this.#attempts));
@@ -233,6 +275,7 @@ export class McpServer {
     this.#state = "connected";
     this.#reason = null;
     this.#plain = null;
+    this.#tried.resolve();
     if (!this.#toldAway) return;
     const tell = () => {
       this.#toldAway = false;
@@ -314,39 +357,6 @@ export class McpServer {
     if (late.length === 0) return;
     const changes = { added: [], removed: [], held: late.map(({ tool }) => tool), approved: [] };
     await this.#tell(toolsChanged(name, changes, late));
-  }
-
-  async #call(tool: string, input: JsonObject, { thread_id, user_id, signal }: ToolContext): Promise<string> {
-    const { name } = this.#options;
-    this.#audience.used(thread_id, user_id);
-    if (this.#offer.isHeld(tool)) throw new Error(heldRefusal(name, tool));
-    const connection = this.#connection;
-    if (connection === null || connection.gone.aborted) {
-      const reason = (this.#audience.isShared ? this.#plain : this.#reason) ?? "it is not connected yet";
-      throw new Error(
-        `the MCP server ${name} is away: ${reason}. The call was not made. It is being reconnected: go on without it, or try again later`,
-      );
-    }
-    this.#calls += 1;
-    const over = this.#audience.calls(thread_id);
-    try {
-      return await connection.call(tool, input, signal);
-    } catch (error) {
-      if (error instanceof ToolFailure) throw error;
-      if (error instanceof LostCall)
-        throw new Error(
-          `the connection to the MCP server ${name} broke during the call: ${wordsOf(error)}. What the call had done by then is unknown`,
-          { cause: error },
-        );
-      if (!connection.gone.aborted) throw new Error(wordsOf(error), { cause: error });
-      throw new Error(
-        `the MCP server ${name} went away during the call: ${this.#audience.isShared ? connection.plainReason : connection.reason}. What the call had done by then is unknown. The server is being reconnected`,
-        { cause: error },
-      );
-    } finally {
-      this.#calls -= 1;
-      over();
-    }
   }
 
   #tell(news: News): Promise<void> {

@@ -6,9 +6,11 @@ import type { Clock } from "../platform/clock.js";
 import type { HostedAgent } from "../runtime/agent.js";
 import type { Emit } from "../runtime/events.js";
 import { Guard } from "../runtime/handles/shell/guard.js";
+import type { Registration } from "../runtime/tool_set.js";
 import type { Store } from "../store/contract.js";
-import { type Legacy, McpServer, type Warn } from "./server.js";
-import { settingsOf } from "./settings.js";
+import { type Legacy, McpServer, type ServerOptions, type Warn } from "./server.js";
+import { type ServerSettings, settingsOf } from "./settings.js";
+import { type LentServer, ThreadServers } from "./thread_servers.js";
 import type { McpServerView } from "./views.js";
 
 export interface ServersOptions {
@@ -31,6 +33,8 @@ export class McpServers {
   readonly #guard = new Guard();
   readonly #servers = new Map<string, Kept>();
   readonly #leaving = new Set<Promise<void>>();
+  /** By name, those that come with the package. */
+  readonly #lent = new Map<string, ThreadServers>();
   /** Of those that were let go: one of the same name goes on with it. */
   readonly #legacies = new Map<string, Legacy>();
   #closed = false;
@@ -49,6 +53,9 @@ export class McpServers {
         this.#legacies.set(name, server.legacy());
         this.#leave(server);
       }
+    for (const [name, lent] of this.#lent)
+      if (wanted.has(name)) lent.withdraw();
+      else lent.offer();
     for (const [name, config] of wanted)
       if (!this.#servers.has(name))
         try {
@@ -59,13 +66,31 @@ export class McpServers {
         }
   }
 
+  /** It is there from the next `follow` on, unless the configuration has one of its name; that goes before. */
+  lend(lent: LentServer): void {
+    const { agent } = this.#options;
+    const settings: ServerSettings = { ...settingsOf(lent.config), approve: "never" };
+    const isTaken = (tool: string) => agent.isToolName(tool);
+    // Its tools are declared once, for all conversations.
+    const undeclared: Registration = { replace: () => undefined, remove: () => undefined };
+    const make = () => this.#make(lent.name, settings, undeclared, { isTaken: () => false, legacy: null, awaited: true });
+    const leave = (server: McpServer) => this.#leave(server);
+    const registration = agent.addTools([]);
+    this.#lent.set(lent.name, new ThreadServers({ lent, settings, registration, isTaken, make, leave }));
+  }
+
+  /** Of those that come with the package: the names, and what of their tools the agent has now. */
+  get lent(): { readonly servers: readonly string[]; readonly tools: readonly string[] } {
+    return { servers: [...this.#lent.keys()], tools: [...this.#lent.values()].flatMap(({ offered }) => offered) };
+  }
+
   /** What the configuration says from now on is for the next start. Those that are there stay. */
   stopFollowing(): void {
     this.#closed = true;
   }
 
   get(name: string): McpServerView | undefined {
-    return this.#servers.get(name)?.server.view();
+    return this.#servers.get(name)?.server.view() ?? this.#lent.get(name)?.view();
   }
 
   /** A tool was approved of: it is offered from now on. */
@@ -77,28 +102,30 @@ export class McpServers {
     this.stopFollowing();
     for (const { server } of this.#servers.values()) this.#leave(server);
     this.#servers.clear();
+    for (const lent of this.#lent.values()) lent.withdraw();
     await Promise.all(this.#leaving);
     await this.#guard.close();
   }
 
   #begin(name: string, config: McpServerConfig): void {
-    const { agent, store, emit, clock, warn, broke } = this.#options;
-    const server = new McpServer({
-      name,
-      settings: settingsOf(config),
-      store,
-      emit,
-      clock,
-      guard: this.#guard,
-      registration: agent.addTools([]),
+    const { agent } = this.#options;
+    const server = this.#make(name, settingsOf(config), agent.addTools([]), {
       isTaken: (tool) => agent.isToolName(tool),
-      warn,
-      broke,
       legacy: this.#legacies.get(name) ?? null,
     });
     this.#legacies.delete(name);
     this.#servers.set(name, { text: textOf(config), server });
     server.start();
+  }
+
+  #make(
+    name: string,
+    settings: ServerSettings,
+    registration: Registration,
+    rest: Pick<ServerOptions, "isTaken" | "legacy" | "awaited">,
+  ): McpServer {
+    const { store, emit, clock, warn, broke } = this.#options;
+    return new McpServer({ name, settings, registration, store, emit, clock, guard: this.#guard, warn, broke, ...rest });
   }
 
   #leave(server: McpServer): void {

@@ -12,12 +12,15 @@ export type Way =
     }
   | { readonly kind: "http"; readonly url: string; readonly headers_env: ReadonlyMap<string, string> };
 
+/** `never`: it comes with this package, and is trusted as that is. */
+export type Approve = "first_use" | "always" | "never";
+
 export interface ServerSettings {
   readonly way: Way;
   /** Null: all of them. */
   readonly tools: ReadonlySet<string> | null;
   readonly impact: Impact;
-  readonly approve: "first_use" | "always";
+  readonly approve: Approve;
   readonly connect_timeout_ms: number;
   readonly call_timeout_ms: number;
   readonly ping_ms: number;

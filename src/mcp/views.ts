@@ -3,8 +3,11 @@ import { canonicalJson } from "../domain/json.js";
 import type { McpToolRecord, ToolLook } from "../domain/mcp.js";
 import type { RefusedTool } from "./looks.js";
 
-/** `off`: switched off, or removed. `unknown`: no agent is hosted here that would use it. */
-export type McpState = "connecting" | "connected" | "unresponsive" | "away" | "off" | "unknown";
+/**
+ * `off`: switched off, or removed. `idle`: begun when a conversation calls it. `unknown`: no agent is hosted here that would use
+ * it.
+ */
+export type McpState = "connecting" | "connected" | "unresponsive" | "away" | "off" | "idle" | "unknown";
 
 export interface McpLookView {
   readonly digest: string;

@@ -25,6 +25,7 @@ export const mcpList = defineCommand({
       ["unresponsive", "it is connected, and does not answer"],
       ["away", "it is gone, or never came; it is tried again and again"],
       ["off", "enable = false, or it is not configured any more"],
+      ["idle", "it comes with Tidings, and is started when a conversation calls it"],
       ["unknown", "no server of Tidings runs here that would use it"],
     ],
   },
@@ -50,6 +51,7 @@ const STYLES: Record<McpState, Style> = {
   unresponsive: "yellow",
   away: "red",
   off: "gray",
+  idle: "gray",
   unknown: "gray",
 };
 const STATE_COLUMNS = 12;

@@ -39,6 +39,8 @@ export const serve = defineCommand({
     "It hosts an agent, to which `tidings chat` speaks: on the model of --provider and --model, or of [agent] in the file of " +
       "--config. Without a word about it, a model that is named goes to the provider whose key is in the environment; else " +
       "the rehearsal model runs, which is offline. With --provider none, threads are for your own agents.",
+    "The rehearsal model brings two tools with it, a command that fails and an MCP server that drops, for what the web app offers to " +
+      "try. They run programs of this package alone, and nothing runs before one of them is called. --no-props leaves them out.",
   ],
   options: {
     port: {
@@ -58,6 +60,11 @@ export const serve = defineCommand({
       env: "TIDINGS_HOST",
     },
     ...AGENT_OPTIONS,
+    "no-props": {
+      kind: "flag",
+      summary: "the rehearsal model gets no tools for the situations of the web app",
+      preset: "[agent] props in the file of --config, else it does",
+    },
     "new-token": { kind: "flag", summary: "replace the token that is kept; whoever has the old one is shut out" },
     stdio: { kind: "flag", summary: "speak JSON-RPC over standard input and output; ends with the input" },
     "allow-host": {
@@ -165,7 +172,10 @@ export const serve = defineCommand({
       ...(metricsToken === undefined ? {} : { metrics_token: metricsToken }),
       ...filesOf(settings),
       log,
-      agent: (config) => chosenAgent(values, config, env, (line) => log.say("warn", line.replace(/^tidings: /, ""))),
+      agent: (config) => ({
+        ...chosenAgent(values, config, env, (line) => log.say("warn", line.replace(/^tidings: /, ""))),
+        props: values["no-props"] !== true && config.props !== false,
+      }),
     }).catch((error: unknown) => {
       throw asUsage(error);
     });

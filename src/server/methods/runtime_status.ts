@@ -14,7 +14,7 @@ export const runtimeStatus = defineMethod({
     const { journal_id, agent } = tidings;
     const events_processed = caller.admin ? events.all : events.of(user_id);
     const tools = agent === null ? [] : tidings.tools.list().map(({ name }) => name);
-    const about = { version, started_at, journal_id, user_id, agent, tools };
+    const about = { version, started_at, journal_id, user_id, agent, tools, props: tidings.props };
     const status = { status: "running" as const, ...rest.view, events_processed, ...about };
     if (!caller.admin) return status;
     const { last_seq, floor_seq, bytes } = await tidings.facts();

@@ -42,7 +42,7 @@ const mcpServer = schemaOf<McpServerView>()(
   z.strictObject({
     name: text,
     transport: z.enum(["stdio", "http"]).nullable(),
-    state: z.enum(["connecting", "connected", "unresponsive", "away", "off", "unknown"]),
+    state: z.enum(["connecting", "connected", "unresponsive", "away", "off", "idle", "unknown"]),
     reason: text.nullable(),
     pid: count.nullable(),
     attempts: count,
@@ -73,6 +73,7 @@ const status = {
   user_id: id,
   agent,
   tools: z.array(text),
+  props: z.array(text),
 };
 
 /** Admin's token is told more. */
