@@ -7,9 +7,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Event } from "../../../src/domain/event.js";
 import type { NotificationView } from "../../../src/domain/notification.js";
 import type { ThreadItem } from "../../../src/runtime/thread_items.js";
 import { openApp } from "../../support/browser.js";
+import { openTidings, temporaryFolder } from "../../support/folder.js";
 import { Server } from "../../support/server.js";
 
 /** What the page may wait for: a batch to be closed, an agent to be woken, an answer to be spoken. */
@@ -35,6 +37,63 @@ async function behind(server: Server, card: Locator) {
   const { items } = await server.call<{ items: ThreadItem[] }>("thread/read", { thread_id, observe: true });
   const told = items.filter((item) => item.type === "observation" && item.content.notification_id === id);
   return { notification, items, told };
+}
+
+/** Of one conversation, or those of none. */
+async function eventsOf(data: string, thread_id: string | null, type: RegExp): Promise<Event[]> {
+  const reader = await openTidings({ data, mode: "read" });
+  const last = await reader.lastSeq();
+  const events: Event[] = [];
+  for await (const entry of reader.watch({ after: 0 })) {
+    if (entry.type === "event" && entry.event.thread_id === thread_id && type.test(entry.event.type))
+      events.push(entry.event);
+    if (entry.seq >= last) break;
+  }
+  return events;
+}
+
+/** The server of the card's conversation has dropped and is back, and its agent was told of each once. Answers both processes. */
+async function dropped(server: Server, data: string, card: Locator, of: { user_id?: string } = {}): Promise<number[]> {
+  const thread_id = await idOf(card, "Conversation");
+  const reason = "it was ended by SIGKILL";
+  // By whoever keeps the connections, and by nobody else.
+  expect(await eventsOf(data, thread_id, /^mcp\./)).toMatchObject([
+    { type: "mcp.disconnected", source: "mcp", payload: { server: "documents", reason } },
+    { type: "mcp.reconnected", source: "mcp", payload: { server: "documents" } },
+  ]);
+  const asked = { thread_id, observe: true, ...of };
+  const { items } = await server.call<{ items: ThreadItem[] }>("thread/read", asked);
+  const calls = items.flatMap((item) => (item.type === "tool_call" ? [item] : []));
+  expect(calls.map(({ status, content }) => `${content.name} ${status}`)).toEqual([
+    "documents_read completed",
+    "documents_read failed",
+    "documents_read completed",
+  ]);
+  const [before, during, after] = calls.map(({ content }) => content.output ?? "");
+  expect(during).toMatch(/^the MCP server documents went away during the call: it was ended by SIGKILL/);
+  const told = items.flatMap((item) =>
+    item.type === "observation" && item.status === "sent" ? [item.content.text] : [],
+  );
+  expect(told.join("\n").match(/disconnected/g)).toHaveLength(1);
+  expect(told.join("\n").match(/reconnected/g)).toHaveLength(1);
+  const found = await server.call<{ notifications: NotificationView[] }>("notification/list", { thread_id, ...of });
+  const notifications = found.notifications.filter(({ kind }) => kind.startsWith("mcp."));
+  expect(notifications.reduce((sum, { rows }) => sum + rows, 0)).toBe(2);
+  for (const one of notifications) expect(one).toMatchObject({ state: "DELIVERED", channel: "context" });
+  const pids = [before, after].map((text) => Number(/\(Read by process (\d+)\.\)$/.exec(text ?? "")?.[1]));
+  expect(pids[0]).toBeGreaterThan(1);
+  expect(pids[1]).toBeGreaterThan(1);
+  expect(pids[0]).not.toBe(pids[1]);
+  expect(isAlive(pids[0] ?? 0)).toBe(false);
+  return pids;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 /** It says that it has come to its end, and where the ledger has it. */
@@ -74,7 +133,7 @@ describe("each situation, with the rehearsal model", () => {
   let data: string;
   beforeAll(async () => {
     data = await mkdtemp(join(tmpdir(), "tidings-try-"));
-    server = await Server.start({ data, agent: "its own", args: ["--shell"], keep: true });
+    server = await Server.start({ data, agent: "its own", keep: true });
   });
   afterAll(async () => {
     await server.kill();
@@ -94,28 +153,51 @@ describe("each situation, with the rehearsal model", () => {
       source: "tools",
     });
     expect(told).toHaveLength(1);
-    expect(items.some((item) => item.type === "tool_call" && item.content.name === "shell")).toBe(true);
-    await step(card, "The agent called shell").waitFor();
+    const events = await eventsOf(data, await idOf(card, "Conversation"), /^tool\.(failed|stopped)$/);
+    expect(events).toMatchObject([
+      { type: "tool.failed", source: "tools", payload: { tool_name: "nightly_build", exit_code: 2 } },
+    ]);
+    expect(items.filter(({ type }) => type === "tool_call")).toMatchObject([
+      { status: "completed", content: { name: "nightly_build" } },
+    ]);
+    await step(card, "The agent called nightly_build").waitFor();
     expect(await titleOf(server, card)).toMatch(/^Please run the nightly build in the background, [^{]*…$/);
     await step(card, "the agent was told").getByText("delivered").waitFor();
   });
 
-  test("an MCP server that drops and is back: two events, told once, with the next message", async () => {
+  test("an MCP server that drops: its process is killed in mid-call, another one takes its place, and the agent is told", async () => {
     const page = await openApp(server, { at: "/try" });
     const card = await fire(page, "An MCP server drops");
     await ended(card, "delivered");
-    const { notification, told } = await behind(server, card);
-    expect(notification).toMatchObject({
-      state: "DELIVERED",
-      channel: "context",
-      subscriber_id: "mcp_connection",
-      rows: 2,
-    });
-    expect(told).toMatchObject([{ content: { text: notification.content } }]);
-    // What the page shows are the very words that the agent was told.
-    expect(await card.locator("pre").textContent()).toBe(notification.content);
+    await dropped(server, data, card);
+    await step(card, "The agent called documents_read, which failed").getByText("went away during the call").waitFor();
     await step(card, "mcp.disconnected").waitFor();
     await step(card, "mcp.reconnected").waitFor();
+    expect(await titleOf(server, card)).toMatch(/^Please read the handbook to me, [^{]*…$/);
+    // Once more, in a conversation of its own: the first one hears nothing of it.
+    const first = await idOf(card, "Conversation");
+    await card.getByRole("button", { name: /^Fire again: / }).click();
+    await expect.poll(() => idOf(card, "Conversation"), { timeout: PATIENCE_MS }).not.toBe(first);
+    await ended(card, "delivered");
+    await dropped(server, data, card);
+    expect(await eventsOf(data, first, /^mcp\./)).toHaveLength(2);
+  });
+
+  test("servers that drop at the same moment, for the same user and for another: each has their own, and hears of that alone", async () => {
+    const { token } = await server.createToken({ user_id: "ada", scopes: ["read", "ack", "agent"] });
+    const pages = [
+      await openApp(server, { at: "/try" }),
+      await openApp(server, { at: "/try" }),
+      await openApp(server, { at: "/try", token }),
+    ];
+    const cards = await Promise.all(pages.map((page) => fire(page, "An MCP server drops")));
+    await Promise.all(cards.map((card) => ended(card, "delivered")));
+    const pids: number[] = [];
+    for (const [index, card] of cards.entries())
+      pids.push(...(await dropped(server, data, card, index === 2 ? { user_id: "ada" } : {})));
+    expect(new Set(pids).size).toBe(6);
+    // Nobody but the conversations concerned was told: not the operator either.
+    expect(await eventsOf(data, null, /^mcp\./)).toEqual([]);
   });
 
   test("a budget that runs low: two warnings, told once, with the next message", async () => {
@@ -185,20 +267,37 @@ describe("each situation, with the rehearsal model", () => {
   });
 });
 
-test("an agent that may run no commands: the failure is reported as a tool would, and the agent is told once", async () => {
-  const server = await Server.start({ agent: "its own" });
+test("a rehearsal without props: what would fail is reported, as a tool and a server would, and the agent is told once", async () => {
+  const data = await temporaryFolder();
+  const server = await Server.start({ data, agent: "its own", args: ["--no-props"] });
   const page = await openApp(server, { at: "/try" });
-  const card = page.getByRole("article", { name: "A background command fails" });
-  await card.getByText("No command runs: its failure is reported, as a tool would report it.").waitFor();
-  await card.getByText("tidings serve --shell").waitFor();
+  const command = page.getByRole("article", { name: "A background command fails" });
+  await command.getByText("No command runs: its failure is reported, as a tool would report it.").waitFor();
+  await command.getByText("--no-props").waitFor();
   await fire(page, "A background command fails");
-  await ended(card, "delivered");
-  const { notification, items, told } = await behind(server, card);
+  await ended(command, "delivered");
+  const { notification, items, told } = await behind(server, command);
   expect(notification).toMatchObject({ state: "DELIVERED", kind: "tool.failed", source: "try-it" });
   expect(told).toHaveLength(1);
-  expect(items.some((item) => item.type === "tool_call" && item.content.name === "shell")).toBe(false);
-  expect(await titleOf(server, card)).toMatch(/^Please run the nightly build in the background, /);
-  await step(card, "the agent was told").getByText("delivered").waitFor();
+  expect(items.some((item) => item.type === "tool_call")).toBe(false);
+  expect(await titleOf(server, command)).toMatch(/^Please run the nightly build in the background, /);
+  await step(command, "the agent was told").getByText("delivered").waitFor();
+
+  const drop = page.getByRole("article", { name: "An MCP server drops" });
+  await drop.getByText("No server is lost: two events are reported").waitFor();
+  await fire(page, "An MCP server drops");
+  await ended(drop, "delivered");
+  const behindDrop = await behind(server, drop);
+  expect(behindDrop.notification).toMatchObject({
+    state: "DELIVERED",
+    channel: "context",
+    source: "try-it",
+    subscriber_id: "mcp_connection",
+    rows: 2,
+  });
+  expect(behindDrop.told).toMatchObject([{ content: { text: behindDrop.notification.content } }]);
+  // What the page shows are the very words that the agent was told.
+  expect(await drop.locator("pre").textContent()).toBe(behindDrop.notification.content);
 });
 
 test("what cannot be acknowledged says why", async () => {

@@ -7,12 +7,14 @@ export interface Agent {
   readonly name: string;
   /** Whether it may run commands on the server's machine. */
   readonly shell: boolean;
+  /** What the rehearsal model has brought, by the names of its tools. */
+  readonly props: readonly string[];
 }
 
-export function agentOf({ agent, tools }: RuntimeStatus): Agent {
+export function agentOf({ agent, tools, props }: RuntimeStatus): Agent {
   const shell = tools.includes("shell");
-  if (agent === null) return { kind: "none", name: "none", shell };
+  if (agent === null) return { kind: "none", name: "none", shell, props };
   const { provider, model } = agent;
   const name = model === "" || model === provider ? provider : `${provider} ${model}`;
-  return { kind: provider === "rehearsal" ? "rehearsal" : "real", name, shell };
+  return { kind: provider === "rehearsal" ? "rehearsal" : "real", name, shell, props };
 }

@@ -28,11 +28,16 @@ export interface Situation {
 export type SituationKey = "command" | "mcp" | "budget" | "critical" | "silence";
 
 const COLLECTS = "No agent is hosted here: it waits until an agent of yours collects it (agent/collect).";
+const NO_PROPS =
+  "The rehearsal model has no props on this server: it was started with “--no-props”, or “props = false” is in its “tidings.toml”. Without that it happens for real.";
 const TOGETHER = "What comes within two seconds is told together.";
 const HANDLE = "nightly-build";
+const BUILD = "nightly_build";
+const READ = "documents_read";
 const COMMAND = ["ls", "/no/such/folder"];
 /** What is said first is the title of a conversation: these words fill one, and what follows is for the rehearsal model. */
 const RUN = "Please run the nightly build in the background, and tell me how it went when it is over.";
+const OPEN = "Please read the handbook to me, and after that the minutes of the last meeting as well.";
 /** Without an agent nobody takes it: soon enough to be seen. */
 const IMPATIENT_MS = 5_000;
 
@@ -42,30 +47,50 @@ function ownMind({ kind, name }: Agent): string | null {
     : null;
 }
 
+/** Why it is only reported here, or what is different. */
+function without({ kind, props }: Agent, prop: string): string | null {
+  if (kind === "none") return COLLECTS;
+  return kind === "rehearsal" && !props.includes(prop) ? NO_PROPS : null;
+}
+
+type HowItRuns = "prop" | "shell" | "reported";
+
+function howItRuns({ kind, shell, props }: Agent): HowItRuns {
+  if (props.includes(BUILD)) return "prop";
+  return shell && kind === "real" ? "shell" : "reported";
+}
+
 const command: Situation = {
   title: "A background command fails",
   icon: IconTerminal2,
   about: "The agent has started a command that runs in the background. It fails while nobody is looking.",
-  expect: ({ kind, shell }) => {
-    const first = shell && kind !== "none" ? "The agent starts a command, which fails. " : "";
+  expect: (agent) => {
+    const first = howItRuns(agent) === "reported" ? "" : "The agent starts a command, which fails. ";
     const then =
-      kind === "none"
+      agent.kind === "none"
         ? "The agent of the conversation is to be told, once."
         : "The idle agent is woken and told, once, in its own conversation. It is for the agent: nothing of it comes to your inbox. What the agent says of it you can read there, and in a passing note if you are elsewhere.";
     return first + then;
   },
-  real: ({ kind, shell }) =>
-    shell && kind !== "none"
-      ? `A command really runs and fails: ${COMMAND.join(" ")}, under the name ${HANDLE}. The tool itself reports it.`
-      : "No command runs: its failure is reported, as a tool would report it.",
+  real: (agent) => {
+    switch (howItRuns(agent)) {
+      case "prop":
+        return `A command really runs, for a second, and exits with 2: a program of this package, by the tool ${BUILD}. The tool itself reports it.`;
+      case "shell":
+        return `A command really runs and fails: ${COMMAND.join(" ")}, under the name ${HANDLE}. The tool itself reports it.`;
+      case "reported":
+        return "No command runs: its failure is reported, as a tool would report it.";
+    }
+  },
   differs: (agent) => {
-    if (agent.kind === "none") return COLLECTS;
+    if (agent.kind !== "real") return without(agent, BUILD);
     if (agent.shell) return ownMind(agent);
     return "The agent of this server may run no commands. Start it with “tidings serve --shell” to see a real one fail.";
   },
   fire: async (stage) => {
     const { agent } = stage;
-    if (!agent.shell || agent.kind === "none") {
+    const how = howItRuns(agent);
+    if (how === "reported") {
       if (agent.kind === "rehearsal") {
         await stage.say(RUN);
         await stage.quiet();
@@ -74,57 +99,50 @@ const command: Situation = {
       await stage.emit({ type: "tool.failed", severity: "error", subject: HANDLE, payload });
       return;
     }
-    if (agent.kind === "real") {
-      const words = COMMAND.join(" ");
+    if (how === "prop") await stage.use(RUN, BUILD, { action: "spawn", handle: HANDLE });
+    else
       await stage.say(
-        `Spawn “${words}” with the tool shell, handle ${HANDLE}. Do not fetch or await it; just say that it runs.`,
+        `Spawn “${COMMAND.join(" ")}” with the tool shell, handle ${HANDLE}. Do not fetch or await it; just say that it runs.`,
       );
-    } else await spawnByRehearsal(stage);
-    await stage.until("Waiting for the command to fail", async () => {
-      const { notifications } = await stage.client.call("notification/list", { thread_id: stage.thread_id });
-      const failed = notifications.filter(({ kind }) => kind === "tool.failed");
-      stage.find(failed.map(({ id }) => id));
-      return failed.length > 0;
-    });
+    await stage.untilTold("Waiting for the command to fail", (kind) => kind === "tool.failed", 1);
   },
 };
-
-/** The operator has said in which form commands are written; what does not fit is refused, and nothing runs. */
-async function spawnByRehearsal(stage: Stage): Promise<void> {
-  const forms = [{ argv: COMMAND }, { command: COMMAND.join(" ") }];
-  let refused = "";
-  for (const [index, input] of forms.entries()) {
-    const words = index === 0 ? RUN : "Then in the other form, please.";
-    await stage.say(`${words}\ncall shell ${JSON.stringify({ action: "spawn", handle: HANDLE, input })}`);
-    await stage.quiet();
-    const { items } = await stage.client.call("thread/read", { thread_id: stage.thread_id });
-    const call = items.findLast((item) => item.type === "tool_call");
-    if (call?.status === "completed") return;
-    refused = call?.content.output ?? "it was not called";
-  }
-  throw new Error(`The tool shell refuses to run it: ${refused}`);
-}
 
 const mcp: Situation = {
   title: "An MCP server drops",
   icon: IconPlugConnectedX,
   about: "A server whose tools the agent uses goes away, and comes back a moment later.",
-  expect: ({ kind }) =>
-    `Two events, one notification. ${TOGETHER} It wakes nobody: ${
+  expect: ({ kind, props }) => {
+    if (props.includes(READ))
+      return "The agent reads a document. In the middle of the next call the server dies: the call is answered with an error, and the server is connected again by itself. The agent is told of both, each once, with the result of a call or with your next message, which is sent here as well; nobody is woken. Then it reads on.";
+    const when =
       kind === "none"
         ? "the agent is told when it is next active."
-        : "the agent is told with your next message, which is sent here as well."
-    }`,
-  real: () => "No server is lost: two events are reported, as the keeper of the connections would report them.",
-  differs: (agent) => (agent.kind === "none" ? COLLECTS : ownMind(agent)),
+        : "the agent is told with your next message, which is sent here as well.";
+    return `Two events, one notification. ${TOGETHER} It wakes nobody: ${when}`;
+  },
+  real: ({ props }) =>
+    props.includes(READ)
+      ? "All of it: the server documents is a process of this conversation's own, a program of this package. It is asked to kill itself, and does; whoever keeps the connections reports it and starts it again."
+      : "No server is lost: two events are reported, as the keeper of the connections would report them.",
+  differs: (agent) => without(agent, READ) ?? ownMind(agent),
   fire: async (stage) => {
+    const { agent } = stage;
+    if (agent.props.includes(READ)) return dropDocuments(stage);
     const payload = { server: "documents", reason: "the connection was closed" };
     await stage.emit({ type: "mcp.disconnected", severity: "warning", subject: "documents", payload });
     const back = { server: "documents", attempts: 2 };
     await stage.emit({ type: "mcp.reconnected", severity: "info", subject: "documents", payload: back });
-    if (stage.agent.kind !== "none") await stage.say("Can you still read the documents?");
+    if (agent.kind !== "none") await stage.say("Can you still read the documents?");
   },
 };
+
+async function dropDocuments(stage: Stage): Promise<void> {
+  await stage.use(OPEN, READ, { document: "handbook" });
+  await stage.use("And now the minutes, please.", READ, { document: "minutes", die: true }, "failed");
+  await stage.untilTold("Waiting for the server to be back", (kind) => kind.startsWith("mcp."), 2);
+  await stage.use("Can you read them now?", READ, { document: "minutes" });
+}
 
 const budget: Situation = {
   title: "A budget runs low",

@@ -87,6 +87,26 @@ export class Stage {
     return this.client.call("turn/start", { thread_id: this.thread_id, input });
   }
 
+  /** Has the rehearsal model call a tool; resolves when its turn is over. */
+  async use(words: string, tool: string, input: object, ends: "completed" | "failed" = "completed"): Promise<void> {
+    await this.say(`${words}\ncall ${tool} ${JSON.stringify(input)}`);
+    await this.quiet();
+    const { items } = await this.client.call("thread/read", { thread_id: this.thread_id });
+    const call = items.findLast((item) => item.type === "tool_call");
+    if (call?.content.name === tool && call.status === ends) return;
+    throw new Error(`It was not to be like this: ${call?.content.output ?? `${tool} was not called`}`);
+  }
+
+  /** Waits until so many events of these kinds have become notifications of the conversation. */
+  async untilTold(words: string, isWanted: (kind: string) => boolean, events: number): Promise<void> {
+    await this.until(words, async () => {
+      const { notifications } = await this.client.call("notification/list", { thread_id: this.thread_id });
+      const wanted = notifications.filter(({ kind }) => isWanted(kind)).toReversed();
+      this.find(wanted.map(({ id }) => id));
+      return wanted.reduce((sum, { rows }) => sum + rows, 0) >= events;
+    });
+  }
+
   /** Notifications that belong to it. */
   find(ids: readonly string[]): void {
     this.#know({ notification_ids: [...new Set([...this.#found.notification_ids, ...ids])] });
