@@ -73,7 +73,8 @@ export class McpServers {
     const isTaken = (tool: string) => agent.isToolName(tool);
     // Its tools are declared once, for all conversations.
     const undeclared: Registration = { replace: () => undefined, remove: () => undefined };
-    const make = () => this.#make(lent.name, settings, undeclared, { isTaken: () => false, legacy: null, awaited: true });
+    const make = () =>
+      this.#make(lent.name, settings, undeclared, { isTaken: () => false, legacy: null, awaited: true });
     const leave = (server: McpServer) => this.#leave(server);
     const registration = agent.addTools([]);
     this.#lent.set(lent.name, new ThreadServers({ lent, settings, registration, isTaken, make, leave }));
@@ -125,7 +126,18 @@ export class McpServers {
     rest: Pick<ServerOptions, "isTaken" | "legacy" | "awaited">,
   ): McpServer {
     const { store, emit, clock, warn, broke } = this.#options;
-    return new McpServer({ name, settings, registration, store, emit, clock, guard: this.#guard, warn, broke, ...rest });
+    return new McpServer({
+      name,
+      settings,
+      registration,
+      store,
+      emit,
+      clock,
+      guard: this.#guard,
+      warn,
+      broke,
+      ...rest,
+    });
   }
 
   #leave(server: McpServer): void {

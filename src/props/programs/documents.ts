@@ -18,7 +18,10 @@ const DOCUMENTS: Readonly<Record<Title, string>> = {
 interface Request {
   readonly id?: string | number;
   readonly method?: string;
-  readonly params?: { readonly name?: string; readonly arguments?: { readonly document?: string; readonly die?: boolean } };
+  readonly params?: {
+    readonly name?: string;
+    readonly arguments?: { readonly document?: string; readonly die?: boolean };
+  };
 }
 
 class Refusal extends Error {
