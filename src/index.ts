@@ -57,6 +57,7 @@ export type {
   Saying,
   ThreadPage,
   ThreadSummaryView,
+  StartThreadInput,
   ThreadView,
   Turns,
   TurnView,

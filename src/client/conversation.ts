@@ -112,6 +112,6 @@ export function summaryView(answer: ThreadSummaryAnswer): ThreadSummaryView {
   return { ...summary, ...threadView(answer) };
 }
 
-export function threadView({ thread_id, user_id, state, created_at }: ThreadAnswer): ThreadView {
-  return { thread_id, user_id, state: state === "running" ? "open" : state, created_at };
+export function threadView({ thread_id, user_id, state, created_at, budgets }: ThreadAnswer): ThreadView {
+  return { thread_id, user_id, state: state === "running" ? "open" : state, created_at, budgets };
 }

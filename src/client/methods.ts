@@ -12,7 +12,7 @@ import type { TokenView } from "../domain/token.js";
 import type { SettingsView, SubscriberList } from "../intake/listing.js";
 import type { ApproveInput } from "../mcp/registry.js";
 import type { McpServerView, McpToolView } from "../mcp/views.js";
-import type { InterruptAnswer, ReadOptions, ThreadPage, TurnView } from "../runtime/conversation.js";
+import type { InterruptAnswer, ReadOptions, StartThreadInput, ThreadPage, TurnView } from "../runtime/conversation.js";
 import type { LogLine } from "../server/log.js";
 import type { NotificationName, ResetReason } from "../server/notifications.js";
 import type { RestView } from "../server/rest.js";
@@ -134,7 +134,7 @@ export interface Methods {
   "notification/explain": { params: ById; result: Explanation | Miss };
   "notification/redrive": { params: ById; result: NotificationView | Miss };
   "inbox/counts": { params: AsUser; result: Counts };
-  "thread/start": { params: AsUser & { readonly thread_id?: string | undefined }; result: ThreadAnswer };
+  "thread/start": { params: StartThreadInput; result: ThreadAnswer };
   "thread/list": {
     params: AsUser & { readonly after?: string | undefined; readonly limit?: number | undefined };
     result: { threads: ThreadSummaryAnswer[]; next: string | null };

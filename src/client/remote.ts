@@ -17,7 +17,7 @@ import type { ApproveInput, McpRegistry } from "../mcp/registry.js";
 import type { McpServerView, McpToolView } from "../mcp/views.js";
 import { systemClock } from "../platform/clock.js";
 import { pause } from "../platform/timers.js";
-import type { ThreadSummaryView, ThreadView } from "../runtime/conversation.js";
+import type { StartThreadInput, ThreadSummaryView, ThreadView } from "../runtime/conversation.js";
 import type { ThreadAnswer, ThreadSummaryAnswer } from "../server/talk.js";
 import type { Counts, PruneStep } from "../store/contract.js";
 import type {
@@ -128,7 +128,7 @@ class RemoteView implements PlaneView {
     return this.answer("subscriber/list", this.#as(user_id === undefined ? {} : { user_id }));
   }
 
-  async startThread(input: { user_id?: string; thread_id?: string } = {}): Promise<ThreadView> {
+  async startThread(input: StartThreadInput = {}): Promise<ThreadView> {
     return threadView(await this.answer<ThreadAnswer>("thread/start", this.#as(input)));
   }
 

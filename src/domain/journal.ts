@@ -9,7 +9,7 @@ import type { Point } from "./points.js";
 import type { Scope } from "./token.js";
 import type { Column, State } from "./transitions.js";
 import type { ChatSource, TurnState } from "./turn.js";
-import type { Spent } from "./usage.js";
+import type { Spent, ThreadBudgets } from "./usage.js";
 
 /** The fields of a delivery that a change sets; `state` is the last of the path, `updated_at` the entry's time. */
 export type Patch = Partial<Omit<Delivery, "id" | "user_id" | "state" | "updated_at">>;
@@ -100,6 +100,8 @@ export type EntryBody =
       readonly state: ThreadState;
       /** Whether its agent rests; left out where it does not. */
       readonly paused?: true;
+      /** With the entry that starts it, where they were given. */
+      readonly budgets?: ThreadBudgets;
       readonly changes: readonly Change[];
     }
   | {
@@ -199,4 +201,6 @@ export interface Thread {
   readonly created_at: number;
   /** Since when its agent rests; null if it does not. */
   readonly paused_at: number | null;
+  /** Null: none of its own. */
+  readonly budgets: ThreadBudgets | null;
 }

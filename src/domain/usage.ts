@@ -25,6 +25,20 @@ export function sum(one: Spent, other: Spent): Spent {
   };
 }
 
+/** What the turns of one thread may use together, as whoever started it has said; null: as much as others may. */
+export interface ThreadBudgets {
+  /** As the provider reports them, both ways. */
+  readonly tokens: number | null;
+  /** Model calls. */
+  readonly iterations: number | null;
+  readonly time_ms: number | null;
+}
+
+export function sameBudgets(one: ThreadBudgets | null, other: ThreadBudgets | null): boolean {
+  if (one === null || other === null) return one === other;
+  return one.tokens === other.tokens && one.iterations === other.iterations && one.time_ms === other.time_ms;
+}
+
 const DAY_MS = 86_400_000;
 
 /** A day of UTC: days since 1970. */

@@ -27,8 +27,10 @@ import {
   settingsView,
   subscriberList,
 } from "../intake/listing.js";
+import { threadBudgets, threadBudgetsSchema } from "../runtime/budgets.js";
 import {
   Conversation,
+  type StartThreadInput,
   summaryView,
   type ThreadSummaryView,
   type ThreadView,
@@ -231,12 +233,16 @@ export class TidingsView {
     if (!asked?.aborted) throwFailure(ended.signal);
   }
 
-  /** Opens a conversation; idempotent by its id. */
-  async startThread(input: { user_id?: string; thread_id?: string } = {}): Promise<ThreadView> {
-    const parsed = parseInput(threadSchema, input);
+  /**
+   * Opens a conversation; idempotent by its id. `budgets`: what its turns may use together; where the operator has set less, that
+   * holds.
+   */
+  async startThread(input: StartThreadInput = {}): Promise<ThreadView> {
+    const parsed = parseInput(startSchema, input);
     const owner = userId(parsed.user_id ?? this.#defaultUser());
     const wanted = parsed.thread_id === undefined ? null : threadId(parsed.thread_id);
-    return threadView(await this.shared.store.startThread(this.#principal, owner, wanted));
+    const budgets = threadBudgets(parsed.budgets);
+    return threadView(await this.shared.store.startThread(this.#principal, owner, wanted, budgets));
   }
 
   /** A conversation: what is said in it, what its agent is told there, and when. */
@@ -356,6 +362,7 @@ const threadSchema = z.strictObject({
   user_id: wordSchema(LIMITS.idChars).optional(),
   thread_id: wordSchema(LIMITS.idChars).optional(),
 });
+const startSchema = threadSchema.extend({ budgets: threadBudgetsSchema.optional() });
 
 const threadsSchema = z.strictObject({
   user_id: wordSchema(LIMITS.idChars).optional(),

@@ -1,7 +1,7 @@
 /** What may be used: in one turn, in one thread, and by one user in a day (UTC). */
 import { z } from "zod";
 import { fieldsSchema } from "../domain/parse.js";
-import type { Spent } from "../domain/usage.js";
+import type { Spent, ThreadBudgets } from "../domain/usage.js";
 import type { UsageNow } from "../store/contract.js";
 import type { AgentLimits } from "./limits.js";
 
@@ -24,6 +24,35 @@ export interface Budgets {
 const limitSchema = z.int().min(1).optional();
 const scopeSchema = fieldsSchema({ tokens: limitSchema, iterations: limitSchema, time_ms: limitSchema }).optional();
 export const budgetsSchema = fieldsSchema({ thread: scopeSchema, day: scopeSchema });
+
+/** What whoever starts a thread may say of it. */
+export const threadBudgetsSchema = z.strictObject({
+  tokens: limitSchema,
+  iterations: limitSchema,
+  time_ms: limitSchema,
+});
+
+/** Null where nothing was said. */
+export function threadBudgets({ tokens, iterations, time_ms }: BudgetLimits = {}): ThreadBudgets | null {
+  if (tokens === undefined && iterations === undefined && time_ms === undefined) return null;
+  return { tokens: tokens ?? null, iterations: iterations ?? null, time_ms: time_ms ?? null };
+}
+
+/** With what was said of one thread: of two limits the smaller one holds. */
+export function narrowed(budgets: Budgets, own: ThreadBudgets | null): Budgets {
+  if (own === null) return budgets;
+  const { tokens, iterations, time_ms } = budgets.thread ?? {};
+  const thread = {
+    tokens: smaller(tokens, own.tokens),
+    iterations: smaller(iterations, own.iterations),
+    time_ms: smaller(time_ms, own.time_ms),
+  };
+  return { ...budgets, thread };
+}
+
+function smaller(one: number | undefined, other: number | null): number | undefined {
+  return other === null ? one : Math.min(one ?? other, other);
+}
 
 export type Scope = "turn" | "thread" | "day";
 /** In the words of the events. */

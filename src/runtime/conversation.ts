@@ -10,8 +10,10 @@ import { parseInput, textSchema, wordSchema } from "../domain/parse.js";
 import type { Principal } from "../domain/principal.js";
 import { isoTime } from "../domain/time.js";
 import { isTurnOver, type Turn, type TurnState } from "../domain/turn.js";
+import type { ThreadBudgets } from "../domain/usage.js";
 import type { Shown, Store, ThreadSummary } from "../store/contract.js";
 import type { HostedAgent } from "./agent.js";
+import type { BudgetLimits } from "./budgets.js";
 import { conversationStream } from "./stream.js";
 import { ItemReader, type ThreadItem } from "./thread_items.js";
 
@@ -20,6 +22,15 @@ export interface ThreadView {
   user_id: UserId;
   state: "open" | "paused" | "closed";
   created_at: string;
+  /** What it may use, as whoever started it has said; null: nothing was said. */
+  budgets: ThreadBudgets | null;
+}
+
+export interface StartThreadInput {
+  user_id?: string | undefined;
+  thread_id?: string | undefined;
+  /** What its turns may use together, each of these at least 1; where the operator has set less, that holds. */
+  budgets?: BudgetLimits | undefined;
 }
 
 /** A conversation in a list. */
@@ -334,9 +345,9 @@ function hosted(agent: HostedAgent | null): HostedAgent {
   );
 }
 
-export function threadView({ id, user_id, state, created_at, paused_at }: Thread): ThreadView {
+export function threadView({ id, user_id, state, created_at, paused_at, budgets }: Thread): ThreadView {
   const shown = state !== "open" ? "closed" : paused_at === null ? "open" : "paused";
-  return { thread_id: id, user_id, state: shown, created_at: isoTime(created_at) };
+  return { thread_id: id, user_id, state: shown, created_at: isoTime(created_at), budgets };
 }
 
 const TITLE_CHARS = 80;

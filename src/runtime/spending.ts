@@ -3,12 +3,12 @@ import { TidingsError } from "../domain/errors.js";
 import type { ThreadId } from "../domain/ids.js";
 import { HOST } from "../domain/principal.js";
 import type { Turn } from "../domain/turn.js";
-import { dayOf, isNothing, NOTHING, type Spent, sum } from "../domain/usage.js";
+import { dayOf, isNothing, NOTHING, type Spent, sum, type ThreadBudgets } from "../domain/usage.js";
 import { systemClock } from "../platform/clock.js";
 import { later } from "../platform/timers.js";
 import type { Usage } from "../providers/model.js";
 import type { UsageNow } from "../store/contract.js";
-import { isLimited, isUsedUp, lowFrom, runsLow, type Scope, type Standing, standings } from "./budgets.js";
+import { isLimited, isUsedUp, lowFrom, narrowed, runsLow, type Scope, type Standing, standings } from "./budgets.js";
 import { budgetWarning } from "./events.js";
 import type { Setting } from "./setting.js";
 
@@ -20,6 +20,7 @@ export class Spending {
   /** What of it the store knows. */
   #told: Spent = NOTHING;
   readonly #warned = new Set<string>();
+  #ownBudgets: ThreadBudgets | null | undefined;
   #stop: () => void = () => undefined;
   #stopped = false;
 
@@ -97,8 +98,16 @@ export class Spending {
   }
 
   async #standings(): Promise<Standing[]> {
-    const { limits, budgets } = this.#setting;
+    const { limits } = this.#setting;
+    const budgets = narrowed(this.#setting.budgets, await this.#own());
     return standings(limits, this.#now(), budgets, isLimited(budgets) ? await this.#usage() : null);
+  }
+
+  /** They never change. */
+  async #own(): Promise<ThreadBudgets | null> {
+    if (this.#ownBudgets === undefined)
+      this.#ownBudgets = (await this.#setting.store.thread(HOST, this.#turn.thread_id)).budgets;
+    return this.#ownBudgets;
   }
 
   /** What the store knows, and what it does not know yet. */

@@ -10,6 +10,7 @@ import type { Kept } from "../domain/notification.js";
 import { HOST } from "../domain/principal.js";
 import { epochGrowth, evolve } from "../domain/reducer.js";
 import { COLUMN_CHANNELS, isTerminal, TRANSITIONS } from "../domain/transitions.js";
+import { sameBudgets, type ThreadBudgets } from "../domain/usage.js";
 import { breathe } from "../platform/timers.js";
 import { auditCarriers, opensCarrier } from "./audit_carriers.js";
 import { UsageAudit } from "./audit_usage.js";
@@ -62,12 +63,14 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
   const { floor_seq } = await store.facts();
   const owners = new Map<string, string>();
   const states = new Map<string, ThreadState>();
+  const budgets = new Map<string, ThreadBudgets | null>();
   const told = new Map<string, { state: ThreadState; seq: number }>();
   for (let after: Parameters<Store["threads"]>[0] = null; ; ) {
     const threads = await store.threads(after, PAGE);
     for (const thread of threads) {
       owners.set(thread.id, thread.user_id);
       states.set(thread.id, thread.state);
+      budgets.set(thread.id, thread.budgets);
     }
     const last = threads.at(-1);
     if (last === undefined || threads.length < PAGE) break;
@@ -96,8 +99,11 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
       if (entry.type === "event") events += 1;
       if (opensCarrier(entry)) carriers += 1;
       usage.take(entry);
-      if (entry.type === "thread" && entry.thread_id !== null)
+      if (entry.type === "thread" && entry.thread_id !== null) {
         told.set(entry.thread_id, { state: entry.state, seq: entry.seq });
+        if (entry.budgets !== undefined && !sameBudgets(entry.budgets, budgets.get(entry.thread_id) ?? null))
+          report("I5", `thread ${entry.thread_id}`, "has other budgets than the journal says");
+      }
       changes += await auditEntry(store, entry, floor_seq, report);
     }
     onProgress?.("journal entries", entries);

@@ -155,6 +155,15 @@ const entry = rowOf.chain((row) =>
               fc.record({ type: fc.constant("thread"), state: fc.constantFrom("open", "closing", "closed") }),
               fc.record({ type: fc.constant("thread"), state: fc.constant("open"), paused: fc.constant(true) }),
               fc.record({
+                type: fc.constant("thread"),
+                state: fc.constant("open"),
+                budgets: fc.record({
+                  tokens: optional(fc.nat()),
+                  iterations: optional(fc.nat()),
+                  time_ms: optional(fc.nat()),
+                }),
+              }),
+              fc.record({
                 type: fc.constant("turn"),
                 turn_id: id,
                 state: fc.constantFrom(...TURN_STATES),

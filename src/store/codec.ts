@@ -69,7 +69,9 @@ export function encodeEntry(body: EntryBody, row: Omit<EntryRow, "seq" | "type">
     case "delivery":
       return `{"operation":"${body.operation}"${changes}}`;
     case "thread":
-      return `{"state":"${body.state}"${body.paused === true ? ',"paused":true' : ""}${changes}}`;
+      return `{"state":"${body.state}"${body.paused === true ? ',"paused":true' : ""}${
+        body.budgets === undefined ? "" : `,"budgets":${JSON.stringify(body.budgets)}`
+      }${changes}}`;
     case "observation":
       return `{"subject":${JSON.stringify(body.subject)},"generation":${body.generation}${changes}}`;
     case "settings":

@@ -43,7 +43,7 @@ import type { Severity } from "../domain/severity.js";
 import type { Scope, Token } from "../domain/token.js";
 import type { State } from "../domain/transitions.js";
 import type { ChatSource, Turn, TurnEnd } from "../domain/turn.js";
-import type { Spent } from "../domain/usage.js";
+import type { Spent, ThreadBudgets } from "../domain/usage.js";
 
 /** One line of a notification: the latest event with a key, how often it came, and the timestamp of the first. */
 export interface Row {
@@ -561,7 +561,13 @@ export interface Store {
   pauseThread(principal: Principal, id: ThreadId): Promise<Thread>;
   resumeThread(principal: Principal, id: ThreadId): Promise<Thread>;
   redrive(principal: Principal, id: NotificationId): Promise<Stored | Miss>;
-  startThread(principal: Principal, user_id: UserId, thread_id: ThreadId | null): Promise<Thread>;
+  /** Idempotent by its id, unless other budgets are given than it was started with. */
+  startThread(
+    principal: Principal,
+    user_id: UserId,
+    thread_id: ThreadId | null,
+    budgets?: ThreadBudgets | null,
+  ): Promise<Thread>;
   closeThread(principal: Principal, thread_id: ThreadId): Promise<Thread>;
   /** The agent has seen this itself: withdraws what is pending about it, now and later. */
   observe(principal: Principal, thread_id: ThreadId, subject: string): Promise<readonly Stored[]>;

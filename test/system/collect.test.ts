@@ -80,6 +80,7 @@ describe("an agent in any language", () => {
       state: "running",
       started_at: expect.any(String),
       created_at: expect.any(String),
+      budgets: null,
     });
     const { thread_id } = thread;
     expect(await server.call("thread/start", { thread_id }, agent)).toEqual(thread);

@@ -3,8 +3,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { ThreadItem } from "../../src/index.js";
-import type { ThreadPage, TurnView } from "../../src/runtime/conversation.js";
-import { eventually, temporaryFolder } from "../support/folder.js";
+import type { ThreadPage, ThreadView, TurnView } from "../../src/runtime/conversation.js";
+import { eventually, openTidings, temporaryFolder } from "../support/folder.js";
 import { Server } from "../support/server.js";
 
 async function served(toml: string) {
@@ -66,4 +66,50 @@ test("an agent that repeats a call is told with the results of the third", async
   await converse(LOOK);
   const loops = (await told()).filter((text) => text.includes("list_files") && text.includes("loop"));
   expect(loops).toHaveLength(1);
+});
+
+test("whoever starts a conversation may give it less than the operator does, never more; it is kept over a kill", async () => {
+  const data = await temporaryFolder();
+  writeFileSync(join(data, "tidings.toml"), "[agent.budgets.thread]\niterations = 3\n");
+  const args = ["--provider", "rehearsal"];
+  let server = await Server.start({ data, args });
+  const { token } = await server.createToken({ user_id: "ada", scopes: ["agent", "read"] });
+  const start = async (budgets?: object) =>
+    server.call<ThreadView>("thread/start", budgets === undefined ? {} : { budgets }, token);
+  const say = async (thread_id: string, input: string): Promise<string | null> => {
+    const { turn_id } = await server.call<TurnView>("turn/start", { thread_id, input }, token);
+    const { turns } = await eventually(
+      () => server.call<ThreadPage>("thread/read", { thread_id }, token),
+      (page) =>
+        page.turns.some((turn) => turn.turn_id === turn_id && turn.state !== "active" && turn.state !== "queued"),
+    );
+    const turn = turns.find((one) => one.turn_id === turn_id);
+    return `${turn?.state}${turn?.note == null ? "" : `: ${turn.note}`}`;
+  };
+  const less = await start({ iterations: 1, tokens: 100_000 });
+  expect(less.budgets).toEqual({ tokens: 100_000, iterations: 1, time_ms: null });
+  expect(await say(less.thread_id, "one")).toBe("completed");
+  expect(await say(less.thread_id, "two")).toMatch(/^failed: the conversation had its 1 model calls/);
+  const more = await start({ iterations: 100 });
+  for (const word of ["one", "two", "three"]) expect(await say(more.thread_id, word)).toBe("completed");
+  expect(await say(more.thread_id, "four")).toMatch(/^failed: the conversation had its 3 model calls/);
+  expect((await start()).budgets).toBeNull();
+  expect((await start({})).budgets).toBeNull();
+  for (const budgets of [{ iterations: 0 }, { tokens: 1.5 }, { calls: 3 }, { time_ms: "1h" }])
+    expect((await server.rpc("thread/start", { budgets }, token)).error).toMatchObject({ code: -32602 });
+
+  // By its id it is the same one, and stays as it was started.
+  const { thread_id } = less;
+  const named = (budgets: object) => server.rpc<ThreadView>("thread/start", { thread_id, user_id: "ada", budgets });
+  expect((await named({ iterations: 1, tokens: 100_000 })).result?.thread_id).toBe(thread_id);
+  expect((await named({ iterations: 9 })).error?.data).toMatchObject({ reason: "idempotency_mismatch" });
+
+  await server.kill();
+  server = await Server.start({ data, args });
+  const { threads } = await server.call<{ threads: ThreadView[] }>("thread/list", {}, token);
+  expect(threads.find((one) => one.thread_id === thread_id)?.budgets).toEqual(less.budgets);
+  expect(await say(thread_id, "three")).toMatch(/^failed: the conversation had its 1 model calls/);
+  await server.stop();
+  const tidings = await openTidings({ data });
+  expect((await tidings.audit()).problems).toEqual([]);
 });

@@ -16,6 +16,9 @@ export const threadResult = schemaOf<ThreadAnswer>()(
     state: z.enum(["running", "paused", "closed"]),
     started_at: time,
     created_at: time,
+    budgets: z
+      .strictObject({ tokens: count.nullable(), iterations: count.nullable(), time_ms: count.nullable() })
+      .nullable(),
   }),
 );
 

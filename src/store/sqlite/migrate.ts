@@ -19,6 +19,7 @@ const MIGRATIONS = [
   "0011_usage.sql",
   "0012_known_files.sql",
   "0013_series.sql",
+  "0014_thread_budgets.sql",
 ] as const;
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

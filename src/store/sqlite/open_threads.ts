@@ -4,12 +4,20 @@ import type { ThreadId, UserId } from "../../domain/ids.js";
 import type { Thread } from "../../domain/journal.js";
 import type { Principal } from "../../domain/principal.js";
 import { isoTime } from "../../domain/time.js";
+import type { ThreadBudgets } from "../../domain/usage.js";
 import type { Transaction } from "./commit.js";
 import type { Core } from "./core.js";
 
-export function openThread(core: Core, transaction: Transaction, user_id: UserId, id: ThreadId): Thread {
-  core.journal.append(transaction, user_id, id, { type: "thread", state: "open", changes: [] });
-  return core.threads.insert(id, user_id, transaction.at);
+export function openThread(
+  core: Core,
+  transaction: Transaction,
+  user_id: UserId,
+  id: ThreadId,
+  budgets: ThreadBudgets | null = null,
+): Thread {
+  const own = budgets === null ? {} : { budgets };
+  core.journal.append(transaction, user_id, id, { type: "thread", state: "open", ...own, changes: [] });
+  return core.threads.insert(id, user_id, transaction.at, budgets);
 }
 
 /** The thread, if it is the principal's and open. */

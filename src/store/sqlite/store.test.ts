@@ -342,7 +342,7 @@ describe("the files", () => {
     expect(await store.facts()).toMatchObject({
       engine: "sqlite",
       synchronous: "FULL",
-      schema_version: 13,
+      schema_version: 14,
       last_seq: 1,
     });
   });

@@ -29,7 +29,7 @@ import type { Resolution } from "../../domain/series.js";
 import type { UserSettings } from "../../domain/settings.js";
 import type { Token } from "../../domain/token.js";
 import type { Turn } from "../../domain/turn.js";
-import { dayOf, NOTHING } from "../../domain/usage.js";
+import { dayOf, NOTHING, type ThreadBudgets } from "../../domain/usage.js";
 import { type Clock, JournalClock } from "../../platform/clock.js";
 import { IdSource } from "../../platform/ids.js";
 import { every } from "../../platform/timers.js";
@@ -534,9 +534,14 @@ export class SqliteStore implements Store {
     return this.#write(CONTROL_LANE, (transaction) => this.#redrives.redrive(this.#core, transaction, principal, id));
   }
 
-  startThread(principal: Principal, user_id: UserId, thread_id: ThreadId | null): Promise<Thread> {
+  startThread(
+    principal: Principal,
+    user_id: UserId,
+    thread_id: ThreadId | null,
+    budgets: ThreadBudgets | null = null,
+  ): Promise<Thread> {
     return this.#write(CONTROL_LANE, (transaction) =>
-      startThread(this.#core, transaction, principal, user_id, thread_id),
+      startThread(this.#core, transaction, principal, user_id, thread_id, budgets),
     );
   }
 

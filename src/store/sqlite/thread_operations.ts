@@ -4,6 +4,7 @@ import { type ThreadId, threadId, type UserId } from "../../domain/ids.js";
 import type { Thread, ThreadState } from "../../domain/journal.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
 import { closeCommands } from "../../domain/reducer.js";
+import { sameBudgets, type ThreadBudgets } from "../../domain/usage.js";
 import { crashPoint } from "../../platform/crashpoint.js";
 import { closeCarriers } from "./carrier_operations.js";
 import { plan, type Step, write } from "./changes.js";
@@ -22,16 +23,22 @@ export function startThread(
   principal: Principal,
   user_id: UserId,
   wanted: ThreadId | null,
+  budgets: ThreadBudgets | null,
 ): Thread {
   if (!mayAct(principal, user_id)) throw new NotFoundError("user", user_id);
   const id = wanted ?? threadId(core.ids.random(transaction.at));
   const known = core.threads.get(id);
   // Only the host chooses a thread's id: a user who could would learn by it which ids are taken.
   if (known === undefined && wanted !== null && principal.kind === "user") throw new NotFoundError("thread", id);
-  if (known === undefined) return openThread(core, transaction, user_id, id);
+  if (known === undefined) return openThread(core, transaction, user_id, id, budgets);
   if (known.user_id !== user_id) throw new NotFoundError("thread", id);
   if (known.state !== "open")
     throw new ConflictError("thread_closed", `thread ${JSON.stringify(id)} is closed; start another`);
+  if (budgets !== null && !sameBudgets(budgets, known.budgets))
+    throw new ConflictError(
+      "idempotency_mismatch",
+      `thread ${JSON.stringify(id)} was started before, with other budgets; they are set when it is started`,
+    );
   return known;
 }
 

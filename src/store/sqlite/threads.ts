@@ -4,11 +4,18 @@ import type { ThreadId, UserId } from "../../domain/ids.js";
 import type { Thread, ThreadState } from "../../domain/journal.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
 import { parseSubject, type Subject } from "../../domain/subject.js";
+import type { ThreadBudgets } from "../../domain/usage.js";
 import type { Connection, Statement } from "./connection.js";
 import { HELD_COLUMNS, type Held, type HeldRow, heldOf } from "./ledger.js";
 
 const CACHE_SIZE = 1_024;
-const COLUMNS = "id, user_id, state, created_at, paused_at";
+const COLUMNS = "id, user_id, state, created_at, paused_at, budgets";
+
+type ThreadRow = Omit<Thread, "budgets"> & { readonly budgets: string | null };
+
+function threadOf(row: ThreadRow): Thread {
+  return { ...row, budgets: row.budgets === null ? null : (JSON.parse(row.budgets) as ThreadBudgets) };
+}
 
 /** Threads, whose they are, and what their agents have observed. */
 export class Threads {
@@ -33,7 +40,7 @@ export class Threads {
   constructor(connection: Connection) {
     this.#one = connection.prepare(`SELECT ${COLUMNS} FROM threads WHERE id = ?`);
     this.#insert = connection.prepare(
-      "INSERT INTO threads (id, user_id, state, created_at, active_at) VALUES (?, ?, ?, ?, ?)",
+      "INSERT INTO threads (id, user_id, state, created_at, active_at, budgets) VALUES (?, ?, ?, ?, ?, ?)",
     );
     this.#setPaused = connection.prepare("UPDATE threads SET paused_at = ? WHERE id = ?");
     this.#setActive = connection.prepare("UPDATE threads SET active_at = ? WHERE id = ?");
@@ -77,13 +84,14 @@ export class Threads {
   get(id: ThreadId): Thread | undefined {
     const cached = this.#open.get(id);
     if (cached !== undefined) return cached;
-    const thread = this.#one.get(id) as Thread | undefined;
+    const row = this.#one.get(id) as ThreadRow | undefined;
+    const thread = row === undefined ? undefined : threadOf(row);
     if (thread?.state === "open") this.#remember(thread);
     return thread;
   }
 
   page(after: ThreadId | null, limit: number): Thread[] {
-    return this.#page.all(after ?? "", limit) as Thread[];
+    return (this.#page.all(after ?? "", limit) as ThreadRow[]).map(threadOf);
   }
 
   #remember(thread: Thread): void {
@@ -110,9 +118,10 @@ export class Threads {
     return thread;
   }
 
-  insert(id: ThreadId, user_id: UserId, created_at: number): Thread {
-    const thread: Thread = { id, user_id, state: "open", created_at, paused_at: null };
-    this.#insert.run(id, user_id, thread.state, created_at, created_at);
+  insert(id: ThreadId, user_id: UserId, created_at: number, budgets: ThreadBudgets | null): Thread {
+    const thread: Thread = { id, user_id, state: "open", created_at, paused_at: null, budgets };
+    const own = budgets === null ? null : JSON.stringify(budgets);
+    this.#insert.run(id, user_id, thread.state, created_at, created_at, own);
     this.#remember(thread);
     return thread;
   }
@@ -145,7 +154,7 @@ export class Threads {
   /** The most recently active first. */
   ofUser(user_id: UserId, after: ThreadId | null, limit: number): Thread[] {
     const rows = after === null ? this.#ofUser.all(user_id, limit) : this.#ofUserAfter.all(user_id, after, limit);
-    return rows as Thread[];
+    return (rows as ThreadRow[]).map(threadOf);
   }
 
   /** A thread whose closing was cut off by a crash. */

@@ -200,21 +200,32 @@ describe("each situation, with the rehearsal model", () => {
     expect(await eventsOf(data, null, /^mcp\./)).toEqual([]);
   });
 
-  test("a budget that runs low: two warnings, told once, with the next message", async () => {
+  test("a budget that runs low: it is really spent, and the agent is told once, with the next message", async () => {
     const page = await openApp(server, { at: "/try" });
     const card = await fire(page, "A budget runs low");
     await ended(card, "delivered");
-    const { notification, told } = await behind(server, card);
+    const { notification, items, told } = await behind(server, card);
     expect(notification).toMatchObject({
       state: "DELIVERED",
       subscriber_id: "budget_warning",
       priority: "high",
-      rows: 2,
+      rows: 1,
     });
     expect(told).toHaveLength(1);
+    // By the loop itself, which has made the calls.
+    const thread_id = await idOf(card, "Conversation");
+    expect(await eventsOf(data, thread_id, /^budget\./)).toMatchObject([
+      { type: "budget.iteration.warning", source: "agent", payload: { scope: "thread", current: 3, limit: 4 } },
+    ]);
+    expect(items.filter((item) => item.type === "message" && item.role === "assistant")).toHaveLength(4);
     // What the agent said stands on the card; nothing covers it.
-    await step(card, "The agent said").waitFor();
+    await step(card, "The agent said").first().waitFor();
     expect(await page.getByRole("alert").filter({ hasText: "The agent says" }).count()).toBe(0);
+    // And at its end the user is told.
+    await server.call("turn/start", { thread_id, input: "And now?" });
+    await expect
+      .poll(() => eventsOf(data, thread_id, /^budget\.iteration\.exceeded$/), { timeout: PATIENCE_MS })
+      .toHaveLength(1);
   });
 
   test("something critical during an answer: it is cut off, kept, and gone on with", async () => {

@@ -106,6 +106,7 @@ function newThread(thread_id: ThreadSummary["thread_id"], at: string): ThreadSum
     state: "running",
     started_at: at,
     created_at: at,
+    budgets: null,
     active_at: at,
     title: null,
     active_turn_id: null,

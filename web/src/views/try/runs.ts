@@ -47,8 +47,9 @@ class Runs {
     };
     change({});
     try {
-      const stage = await Stage.open(this.#client, agent, change);
-      await SITUATIONS[key].fire(stage).finally(() => stage.close());
+      const { starts, fire } = SITUATIONS[key];
+      const stage = await Stage.open(this.#client, agent, starts?.(agent) ?? {}, change);
+      await fire(stage).finally(() => stage.close());
       change({ doing: null });
     } catch (error) {
       change({ doing: null, error: error instanceof Error ? error.message : String(error) });

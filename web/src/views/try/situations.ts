@@ -7,6 +7,7 @@ import {
   IconUrgent,
   type TablerIcon,
 } from "@tabler/icons-react";
+import type { ParamsOf } from "tidings/client";
 import type { Agent } from "./agent.js";
 import type { Stage } from "./stage.js";
 
@@ -22,6 +23,8 @@ export interface Situation {
   readonly differs: (agent: Agent) => string | null;
   /** Why it cannot be fired. */
   readonly refuses?: (agent: Agent) => string | null;
+  /** What its conversation is started with. */
+  readonly starts?: (agent: Agent) => ParamsOf<"thread/start">;
   readonly fire: (stage: Stage) => Promise<void>;
 }
 
@@ -144,24 +147,38 @@ async function dropDocuments(stage: Stage): Promise<void> {
   await stage.use("Can you read them now?", READ, { document: "minutes" });
 }
 
+const CALLS = 4;
+/** One call of the model each; then its budget runs low. */
+const SMALL_TALK = ["Let us count the calls that this conversation has: one.", "Two.", "Three."];
+
 const budget: Situation = {
   title: "A budget runs low",
   icon: IconBatteryOff,
-  about: "The tokens and the time that this conversation may use are nearly gone.",
+  about: "What this conversation may use is nearly gone.",
+  starts: ({ kind }) => (kind === "none" ? {} : { budgets: { iterations: CALLS } }),
   expect: ({ kind }) =>
-    `Two warnings, one notification, ahead of what is less urgent. ${
-      kind === "none"
-        ? "The agent is told before it goes on."
-        : "The agent is told with your next message, before it goes on spending."
-    } You hear of it only when a budget is used up.`,
-  real: () => "No budget is spent: two warnings are reported, with figures that are made up.",
+    kind === "none"
+      ? "Two warnings, one notification, ahead of what is less urgent. The agent is told before it goes on. You hear of it only when a budget is used up."
+      : `The conversation has room for ${CALLS} calls of the model. When three of them are made the agent is warned, once, ahead of what is less urgent: with your next message, before it spends the last one. You hear of it only when nothing is left: say one thing more there, and see.`,
+  real: ({ kind }) =>
+    kind === "none"
+      ? "No budget is spent: two warnings are reported, with figures that are made up."
+      : "All of it: the conversation is started with this budget, which anybody can set (thread/start), and its agent spends it. What was said to it for you is small talk.",
   differs: (agent) => (agent.kind === "none" ? COLLECTS : ownMind(agent)),
   fire: async (stage) => {
-    const tokens = { budget_type: "token", current: 172_000, limit: 200_000, percentage: 86, scope: "thread" };
-    await stage.emit({ type: "budget.token.warning", severity: "warning", payload: tokens });
-    const time = { budget_type: "timeout", current: 540, limit: 600, percentage: 90, scope: "turn" };
-    await stage.emit({ type: "budget.timeout.warning", severity: "warning", payload: time });
-    if (stage.agent.kind !== "none") await stage.say("Please summarise what we have so far.");
+    if (stage.agent.kind === "none") {
+      const tokens = { budget_type: "token", current: 172_000, limit: 200_000, percentage: 86, scope: "thread" };
+      await stage.emit({ type: "budget.token.warning", severity: "warning", payload: tokens });
+      const time = { budget_type: "timeout", current: 540, limit: 600, percentage: 90, scope: "turn" };
+      await stage.emit({ type: "budget.timeout.warning", severity: "warning", payload: time });
+      return;
+    }
+    for (const words of SMALL_TALK) {
+      await stage.say(words);
+      await stage.quiet();
+    }
+    await stage.untilTold("Waiting for the warning", (kind) => kind.startsWith("budget.iteration."), 1);
+    await stage.say("Please summarise what we have so far.");
   },
 };
 

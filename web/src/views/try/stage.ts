@@ -40,11 +40,16 @@ export class Stage {
   }
 
   /** With a conversation that was started for it. */
-  static async open(client: TidingsClient, agent: Agent, report: (found: Found) => void): Promise<Stage> {
+  static async open(
+    client: TidingsClient,
+    agent: Agent,
+    start: ParamsOf<"thread/start">,
+    report: (found: Found) => void,
+  ): Promise<Stage> {
     const stage = new Stage(client, agent, report);
     try {
       stage.doing("Starting a conversation");
-      const { thread_id } = await client.call("thread/start", {});
+      const { thread_id } = await client.call("thread/start", start);
       stage.#know({ thread_id });
     } catch (error) {
       stage.close();
