@@ -64,7 +64,7 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
   const owners = new Map<string, string>();
   const states = new Map<string, ThreadState>();
   const budgets = new Map<string, ThreadBudgets | null>();
-  const told = new Map<string, { state: ThreadState; seq: number }>();
+  const told = new Map<string, { state: ThreadState; seq: number; budgets: ThreadBudgets | null }>();
   for (let after: Parameters<Store["threads"]>[0] = null; ; ) {
     const threads = await store.threads(after, PAGE);
     for (const thread of threads) {
@@ -100,9 +100,8 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
       if (opensCarrier(entry)) carriers += 1;
       usage.take(entry);
       if (entry.type === "thread" && entry.thread_id !== null) {
-        told.set(entry.thread_id, { state: entry.state, seq: entry.seq });
-        if (entry.budgets !== undefined && !sameBudgets(entry.budgets, budgets.get(entry.thread_id) ?? null))
-          report("I5", `thread ${entry.thread_id}`, "has other budgets than the journal says");
+        const before = told.get(entry.thread_id)?.budgets ?? null;
+        told.set(entry.thread_id, { state: entry.state, seq: entry.seq, budgets: entry.budgets ?? before });
       }
       changes += await auditEntry(store, entry, floor_seq, report);
     }
@@ -111,11 +110,14 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
     if (page.end) break;
     after = page.after;
   }
-  for (const [id, { state, seq: last }] of told) {
+  for (const [id, { state, seq: last, budgets: given }] of told) {
     // Of a thread that is over, the newest entry may have been pruned before an older one that is still wanted.
     const whole = last >= floor_seq || states.get(id) === "open";
     if (whole && states.get(id) !== state)
       report("I5", `thread ${id}`, `is ${states.get(id)}, and the journal says ${state}`);
+    // What started one that is over may have been pruned.
+    if (states.get(id) === "open" && !sameBudgets(given, budgets.get(id) ?? null))
+      report("I5", `thread ${id}`, "has other budgets than the journal says");
   }
   await usage.finish(store, states, report);
   return { entries, events, changes, carriers };

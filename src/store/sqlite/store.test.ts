@@ -378,6 +378,11 @@ describe("audit finds", () => {
     ["a thread of another user", "UPDATE threads SET user_id = 'mallory'", /names the thread/],
     ["a lease without its holder", "INSERT INTO leases VALUES ('x', 'alice', 'turn', 0, 1)", /lease counts/],
     ["a thread that nobody closed", "UPDATE threads SET state = 'closed'", /the journal says open/],
+    [
+      "budgets that nobody gave",
+      `UPDATE threads SET budgets = '{"tokens":1,"iterations":null,"time_ms":null}'`,
+      /other budgets than the journal says/,
+    ],
     ["an observation that nobody made", "INSERT INTO observations VALUES ('t', 'h', 1)", /observation disagrees/],
     [
       "an entry that was edited",

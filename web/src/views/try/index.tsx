@@ -19,9 +19,9 @@ export default function TryIt() {
       <Stack gap="md">
         <Group justify="space-between" align="flex-start" gap="sm">
           <Text size="sm" maw={560}>
-            Fire a situation and watch what becomes of it, in a conversation of its own. What has happened is reported
-            by the same methods that your own programs use; what is said for you there, you could have typed. All of it
-            stays in the journal.
+            Fire a situation and watch what becomes of it, in a conversation of its own. What can be made to happen
+            happens; the rest is reported by the same methods that your own programs use, and each card says which. What
+            is said for you there, you could have typed. All of it stays in the journal.
           </Text>
           <Button
             variant="default"
