@@ -102,6 +102,14 @@ describe("tidings.toml", () => {
     expect(() => parseConfig("[agent.shell]\nfolder = 'x'\n", "t")).toThrow(/agent\.shell\.enable/);
   });
 
+  it("says whether the rehearsal model has its props", () => {
+    const config = parseConfig("[agent]\nprops = false\n", "t");
+    expect([config.agent.props, parseConfig("", "t").agent.props]).toEqual([false, null]);
+    expect(changedKeys(EMPTY_CONFIG, config)).toEqual(["agent.props"]);
+    expect(() => parseConfig('[agent]\nprops = "no"\n', "t")).toThrow(/agent\.props/);
+    expect(() => parseConfig("[agent]\nprop = false\n", "t")).toThrow(/did you mean props/);
+  });
+
   it("says where the hosted agent may read and write files; nowhere unless it is enabled", () => {
     const workspace = 'enable = true\nfolder = "/srv"\nread_only = true\nfiles_max = 5\n';
     const config = parseConfig(`[agent.workspace]\n${workspace}`, "t");

@@ -4,11 +4,11 @@ import { shellTool } from "../runtime/handles/shell/shell.js";
 import type { StatefulTool } from "../runtime/handles/stateful_tool.js";
 import { programOf } from "./programs.js";
 
-const TIME_LIMIT_SECS = 30;
+const LIMITS = { time_limit_secs: 30, processes_max: 16 };
 
 export function nightlyBuildTool(): StatefulTool {
   const { command, args, folder, environment } = programOf("nightly_build");
-  const shell = shellTool({ folder, environment, time_limit_secs: TIME_LIMIT_SECS });
+  const shell = shellTool({ folder, environment, ...LIMITS });
   return {
     name: "nightly_build",
     description: "Runs the nightly build of a rehearsal: a command that prints a few lines and fails after a second.",
