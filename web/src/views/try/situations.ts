@@ -163,7 +163,7 @@ const budget: Situation = {
   real: ({ kind }) =>
     kind === "none"
       ? "No budget is spent: two warnings are reported, with figures that are made up."
-      : "All of it: the conversation is started with this budget, which anybody can set (thread/start), and its agent spends it. What was said to it for you is small talk.",
+      : "All of it: the conversation is started with this budget, which anybody can set (thread/start), and its agent spends it. What is said for you is small talk.",
   differs: (agent) => (agent.kind === "none" ? COLLECTS : ownMind(agent)),
   fire: async (stage) => {
     if (stage.agent.kind === "none") {
