@@ -30,6 +30,13 @@ export class Output {
     this.#run = run;
   }
 
+  begin(): void {
+    this.#lines.length = 0;
+    this.#chars = 0;
+    this.#own = "";
+    this.#rest = [];
+  }
+
   /** The template's own words. */
   own(text: string): void {
     this.#count(text.length);

@@ -75,24 +75,36 @@ export class Scope {
   }
 }
 
-/** One rendering: what it may still use, and where it is. */
+/**
+ * One rendering: what it may still use, and where it is. A template has one for all of its renderings, which follow each
+ * other: code that the engine has optimised for objects of a kind lasts as long as there is one.
+ */
 export class Run {
   readonly limits: TemplateLimits;
-  readonly now: string;
+  now = "";
   /** Whether every value is of parsed JSON, or was made here: none can be a getter. */
-  readonly plain: boolean;
+  plain = false;
   readonly slots: Slot[];
   line: number | null = null;
   readonly #template: string;
-  #steps: number;
+  #steps = 0;
 
-  constructor(template: string, limits: TemplateLimits, now: string, plain: boolean, slots: number) {
+  constructor(template: string, limits: TemplateLimits, slots: number) {
     this.#template = template;
     this.limits = limits;
+    this.slots = new Array<Slot>(slots).fill(UNSET);
+  }
+
+  begin(now: string, plain: boolean): void {
     this.now = now;
     this.plain = plain;
-    this.slots = new Array<Slot>(slots).fill(UNSET);
-    this.#steps = limits.steps;
+    this.line = null;
+    this.#steps = this.limits.steps;
+  }
+
+  /** Nothing of what it had is kept. */
+  end(): void {
+    this.slots.fill(UNSET);
   }
 
   /** The value in the first of the slots that has one. */

@@ -41,19 +41,24 @@ export function compileTemplate(source: string, name: string, limits: TemplateLi
   const scope = new Scope(null);
   const [event, events, count, subscriber, now] = CONTEXT_NAMES.map((key) => scope.give(key)) as ContextSlots;
   const execute = compileStatements(scan(source, name), name, limits, CONTEXT_NAMES, scope);
-  const { size } = scope;
+  const run = new Run(name, limits, scope.size);
+  const output = new Output(run);
+  const { slots } = run;
   return {
     render(context, plain = false) {
-      const run = new Run(name, limits, context.now, plain, size);
-      const { slots } = run;
+      run.begin(context.now, plain);
+      output.begin();
       slots[event] = plainValue(context.event);
       slots[events] = plainValue(context.events);
       slots[count] = plainValue(context.count);
       slots[subscriber] = plainValue(context.subscriber);
       slots[now] = plainValue(context.now);
-      const output = new Output(run);
-      execute(run, output);
-      return output.end();
+      try {
+        execute(run, output);
+        return output.end();
+      } finally {
+        run.end();
+      }
     },
   };
 }
