@@ -10,7 +10,7 @@ import { characters, fieldOf, isTrue, itemOf, lookup, textOf } from "./operation
 import { type Evaluate, Namespace, type Run, type Scope, UNSET } from "./run.js";
 import { type Node, parseExpression, shown } from "./syntax.js";
 import { COMPARISONS, TESTS } from "./tests.js";
-import { FORBIDDEN_NAMES, isList, nameOf, put, ToonText, type Value } from "./value.js";
+import { FORBIDDEN_NAMES, isList, nameOf, ToonText, type Value } from "./value.js";
 
 /** What the compiler knows of its place in the template. */
 export interface Place {
@@ -60,11 +60,11 @@ export function compileNamespace(node: Node, place: Place): ((run: Run) => Names
   const compiler = new Compiler(place);
   const fields = node.args.map((argument) => {
     if (argument.type !== "KeywordArgumentExpression") throw compiler.refusal("namespace() takes named values only");
-    return [argument.key.value, compiler.compile(argument.value, place.depth + 1)] as const;
+    return { name: argument.key.value, evaluate: compiler.compile(argument.value, place.depth + 1) };
   });
   return (run) => {
     const namespace = new Namespace();
-    for (const [name, evaluate] of fields) namespace.fields.set(name, evaluate(run));
+    for (const { name, evaluate } of fields) namespace.set(name, evaluate(run));
     return namespace;
   };
 }
@@ -197,12 +197,12 @@ class Compiler {
     const fields = [...entries].map(([key, value]) => {
       if (key.type !== "StringLiteral") throw this.refusal("the key of an object is a text in quotes");
       this.#allowed(key.value);
-      return [key.value, inner(value)] as const;
+      return { key: key.value, evaluate: inner(value) };
     });
     return (run) => {
       run.step();
       const object: Record<string, Value> = {};
-      for (const [key, evaluate] of fields) put(object, key, evaluate(run));
+      for (const { key, evaluate } of fields) object[key] = evaluate(run);
       return object;
     };
   }
@@ -238,7 +238,7 @@ class Compiler {
       return (run) => {
         run.step();
         const object = run.valueIn(slots);
-        return object instanceof Namespace ? object.fields.get(key) : fieldOf(run, object, key);
+        return object instanceof Namespace ? object.get(key) : fieldOf(run, object, key);
       };
     return (run) => {
       run.step();
@@ -305,25 +305,22 @@ class Compiler {
     }
     const missing = parameters.findIndex((_, index) => index < required && values[index] === undefined);
     if (missing >= 0) throw this.refusal(`${what} needs ${parameters[missing]}`);
-    const bound = Array.from(values, (evaluate) => evaluate ?? (() => undefined));
-    const [one, other] = bound;
+    const nothing: Evaluate = () => undefined;
+    const [one = nothing, two, three = nothing, four = nothing] = Array.from(values, (value) => value ?? nothing);
     // Most have one or two.
-    if (one !== undefined && bound.length === 1)
+    if (two === undefined)
       return (run) => {
         run.step();
-        return apply(run, [one(run)]);
+        return apply(run, one(run));
       };
-    if (one !== undefined && other !== undefined && bound.length === 2)
+    if (values.length === 2)
       return (run) => {
         run.step();
-        return apply(run, [one(run), other(run)]);
+        return apply(run, one(run), two(run));
       };
     return (run) => {
       run.step();
-      return apply(
-        run,
-        bound.map((evaluate) => evaluate(run)),
-      );
+      return apply(run, one(run), two(run), three(run), four(run));
     };
   }
 
@@ -339,7 +336,8 @@ class Compiler {
     if (operator === "~")
       return (run) => {
         run.step();
-        const [before, after] = [textOf(run, left(run)), textOf(run, right(run))];
+        const before = textOf(run, left(run));
+        const after = textOf(run, right(run));
         run.making(before.length + after.length);
         return before + after;
       };
@@ -353,7 +351,8 @@ class Compiler {
     if (arithmetic === undefined) throw this.refusal(`there is no operator ${shown(operator)}`);
     return (run) => {
       run.step();
-      const [before, after] = [left(run), right(run)];
+      const before = left(run);
+      const after = right(run);
       if (typeof before === "number" && typeof after === "number") return run.finite(arithmetic(before, after));
       if (operator === "+") return added(run, before, after);
       throw run.failure(`${nameOf(before)} ${operator} ${nameOf(after)} cannot be calculated`);

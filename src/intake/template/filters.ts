@@ -25,7 +25,7 @@ function filter(apply: Apply, parameters: readonly string[] = [], required = 0):
 
 /** A filter on text: other values by the text they have. */
 function onText(change: (text: string) => string): Callable {
-  return filter((run, [value]) => {
+  return filter((run, value) => {
     const text = textOf(run, value);
     run.making(text.length);
     return run.made(change(text));
@@ -33,12 +33,15 @@ function onText(change: (text: string) => string): Callable {
 }
 
 function onNumber(change: (number: number) => number): Callable {
-  return filter((run, [value]) => change(numberOf(run, value)));
+  return filter((run, value) => change(numberOf(run, value)));
 }
 
 /** A filter on a list. Nothing has no items; the items of an object are its keys, as in a loop. */
-function onList(apply: (run: Run, list: readonly Value[], rest: readonly Value[]) => Value, parameters: string[] = []) {
-  return filter((run, [value, ...rest]) => apply(run, itemsOf(run, value), rest), parameters);
+function onList(
+  apply: (run: Run, list: readonly Value[], one: Value, two: Value, three: Value) => Value,
+  parameters: string[] = [],
+) {
+  return filter((run, value, one, two, three) => apply(run, itemsOf(run, value), one, two, three), parameters);
 }
 
 export const FILTERS: ReadonlyMap<string, Callable> = new Map<string, Callable>([
@@ -49,38 +52,29 @@ export const FILTERS: ReadonlyMap<string, Callable> = new Map<string, Callable>(
   ["capitalize", onText((text) => text.slice(0, 1).toUpperCase() + text.slice(1).toLowerCase())],
   ["trim", onText((text) => text.trim())],
   ["replace", filter(replace, ["old", "new"], 2)],
-  ["truncate", filter((run, [value, length, end]) => truncate(run, value, length ?? 255, end), ["length", "end"])],
-  ["string", filter((run, [value]) => textOf(run, value))],
-  ["tojson", filter((run, [value]) => jsonOf(run, value))],
+  ["truncate", filter((run, value, length, end) => truncate(run, value, length ?? 255, end), ["length", "end"])],
+  ["string", filter((run, value) => textOf(run, value))],
+  ["tojson", filter((run, value) => jsonOf(run, value))],
   ["time", filter(timeOfDay)],
-  ["int", filter((run, [value, other]) => asNumber(run, value, other, Math.trunc), ["default"])],
-  ["float", filter((run, [value, other]) => asNumber(run, value, other, (number) => number), ["default"])],
+  ["int", filter((run, value, other) => asNumber(run, value, other, Math.trunc), ["default"])],
+  ["float", filter((run, value, other) => asNumber(run, value, other, (number) => number), ["default"])],
   ["round", filter(round, ["precision"])],
   ["abs", onNumber(Math.abs)],
   ["first", onList((run, list) => itemOf(run, list, 0))],
   ["last", onList((run, list) => itemOf(run, list, list.length - 1))],
   ["list", onList((_, list) => list)],
   ["reverse", onList((_, list) => list.toReversed())],
-  [
-    "join",
-    onList((run, list, [separator, attribute]) => join(run, list, separator, attribute), ["separator", "attribute"]),
-  ],
+  ["join", onList(join, ["separator", "attribute"])],
   ["sort", onList(sort, ["reverse", "attribute"])],
   ["unique", onList(unique, ["attribute"])],
   ["map", onList(map, ["filter", "attribute", "default"])],
-  [
-    "select",
-    onList((run, list, [test, other]) => list.filter((one) => passes(run, one, test, other)), ["test", "other"]),
-  ],
-  [
-    "reject",
-    onList((run, list, [test, other]) => list.filter((one) => !passes(run, one, test, other)), ["test", "other"]),
-  ],
-  ["selectattr", onList((run, list, rest) => byAttribute(run, list, rest, true), ["attribute", "test", "other"])],
-  ["rejectattr", onList((run, list, rest) => byAttribute(run, list, rest, false), ["attribute", "test", "other"])],
+  ["select", onList((run, list, test, other) => byTest(run, list, test, other, true), ["test", "other"])],
+  ["reject", onList((run, list, test, other) => byTest(run, list, test, other, false), ["test", "other"])],
+  ["selectattr", onList(byAttribute(true), ["attribute", "test", "other"])],
+  ["rejectattr", onList(byAttribute(false), ["attribute", "test", "other"])],
   ["sum", onList(sum, ["attribute"])],
-  ["min", onList((run, list, [attribute]) => extreme(run, list, attribute, -1), ["attribute"])],
-  ["max", onList((run, list, [attribute]) => extreme(run, list, attribute, 1), ["attribute"])],
+  ["min", onList((run, list, attribute) => extreme(run, list, attribute, -1), ["attribute"])],
+  ["max", onList((run, list, attribute) => extreme(run, list, attribute, 1), ["attribute"])],
   ["items", filter(items)],
 ]);
 
@@ -121,12 +115,12 @@ function numberOf(run: Run, value: Value): number {
   throw run.failure(`${nameOf(value)} is no number`);
 }
 
-function orDefault(run: Run, [value, other, boolean]: readonly Value[]): Value {
+function orDefault(run: Run, value: Value, other: Value, boolean: Value): Value {
   const missing = value === undefined || (isTrue(run, boolean) && !isTrue(run, value));
   return missing ? (other ?? "") : value;
 }
 
-function lengthOf(run: Run, [value]: readonly Value[]): Value {
+function lengthOf(run: Run, value: Value): Value {
   if (value === undefined || value === null) return 0;
   if (typeof value === "string" || value instanceof ToonText) return characters(run, textOf(run, value)).length;
   if (isList(value)) return value.length;
@@ -134,7 +128,7 @@ function lengthOf(run: Run, [value]: readonly Value[]): Value {
   return keysOf(run, value).length;
 }
 
-function replace(run: Run, [value, old, fresh]: readonly Value[]): Value {
+function replace(run: Run, value: Value, old: Value, fresh: Value): Value {
   const text = textOf(run, value);
   const from = textOf(run, old);
   const to = textOf(run, fresh);
@@ -149,7 +143,7 @@ function replace(run: Run, [value, old, fresh]: readonly Value[]): Value {
 const UTC = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3])(?::[0-5]\d){2}(?:\.\d{3})?Z$/;
 
 /** The time of day, in UTC: `15:30:01`; undefined if it is no time. */
-function timeOfDay(run: Run, [value]: readonly Value[]): Value {
+function timeOfDay(run: Run, value: Value): Value {
   const text = textOf(run, value);
   // As the store writes them: it says what is asked for.
   if (UTC.test(text)) return text.slice(11, 19);
@@ -167,7 +161,7 @@ function asNumber(run: Run, value: Value, other: Value, change: (number: number)
   return NUMBER.test(text) ? change(Number(text)) : (other ?? 0);
 }
 
-function round(run: Run, [value, precision]: readonly Value[]): Value {
+function round(run: Run, value: Value, precision: Value): Value {
   const places = precision === undefined ? 0 : numberOf(run, precision);
   if (!Number.isInteger(places) || places < 0 || places > 12) throw run.failure("round takes 0 to 12 places");
   const number = numberOf(run, value);
@@ -187,13 +181,13 @@ function join(run: Run, list: readonly Value[], separator: Value, attribute: Val
   return run.made(texts.join(between));
 }
 
-function sort(run: Run, list: readonly Value[], [reverse, attribute]: readonly Value[]): Value {
+function sort(run: Run, list: readonly Value[], reverse: Value, attribute: Value): Value {
   const keyed = list.map((item) => ({ item, key: attributeOf(run, item, attribute) }));
   const sign = isTrue(run, reverse) ? -1 : 1;
   return keyed.sort((left, right) => sign * order(run, left.key, right.key)).map(({ item }) => item);
 }
 
-function unique(run: Run, list: readonly Value[], [attribute]: readonly Value[]): Value {
+function unique(run: Run, list: readonly Value[], attribute: Value): Value {
   const seen = new Set<Value>();
   const large: Value[] = [];
   return list.filter((item) => {
@@ -208,7 +202,7 @@ function unique(run: Run, list: readonly Value[], [attribute]: readonly Value[])
 }
 
 /** `map(attribute="payload.tool_name")`, or `map("upper")` with a filter that needs nothing more. */
-function map(run: Run, list: readonly Value[], [name, attribute, other]: readonly Value[]): Value {
+function map(run: Run, list: readonly Value[], name: Value, attribute: Value, other: Value): Value {
   if (name === undefined) {
     if (attribute === undefined) throw run.failure("map needs an attribute or the name of a filter");
     return list.map((item) => attributeOf(run, item, attribute) ?? other);
@@ -217,16 +211,22 @@ function map(run: Run, list: readonly Value[], [name, attribute, other]: readonl
   if (found === undefined || found.required > 1) throw run.failure(`map cannot use the filter ${textOf(run, name)}`);
   return list.map((item) => {
     run.step();
-    return found.apply(run, [item]);
+    return found.apply(run, item);
   });
 }
 
-function byAttribute(run: Run, list: readonly Value[], [attribute, test, other]: readonly Value[], wanted: boolean) {
-  if (attribute === undefined) throw run.failure("the name of an attribute is missing");
-  return list.filter((item) => passes(run, attributeOf(run, item, attribute), test, other) === wanted);
+function byTest(run: Run, list: readonly Value[], test: Value, other: Value, wanted: boolean): Value {
+  return list.filter((item) => passes(run, item, test, other) === wanted);
 }
 
-function sum(run: Run, list: readonly Value[], [attribute]: readonly Value[]): Value {
+function byAttribute(wanted: boolean) {
+  return (run: Run, list: readonly Value[], attribute: Value, test: Value, other: Value): Value => {
+    if (attribute === undefined) throw run.failure("the name of an attribute is missing");
+    return list.filter((item) => passes(run, attributeOf(run, item, attribute), test, other) === wanted);
+  };
+}
+
+function sum(run: Run, list: readonly Value[], attribute: Value): Value {
   let total = 0;
   for (const item of list) total += numberOf(run, attributeOf(run, item, attribute));
   return run.finite(total);
@@ -242,7 +242,7 @@ function extreme(run: Run, list: readonly Value[], attribute: Value, sign: 1 | -
 }
 
 /** `{% for key, value in object | items %}`. */
-function items(run: Run, [value]: readonly Value[]): Value {
+function items(run: Run, value: Value): Value {
   if (value === undefined || value === null) return [];
   if (!isObject(value)) throw run.failure(`${nameOf(value)} is no object`);
   const keys = keysOf(run, value);

@@ -1,33 +1,37 @@
 /** What a template may call. There is nothing else to call: no methods, no macros, nothing of JavaScript. */
-import { beginning, characters, cleanCopy, textOf } from "./operations.js";
+import { encode } from "@toon-format/toon";
+import { beginning, characters, cleanCopy, cleaned, textOf } from "./operations.js";
 import type { Run } from "./run.js";
 import { agoWords, isoMs } from "./time.js";
-import { toonOf } from "./toon.js";
+import { tableOf } from "./toon.js";
 import { nameOf, ToonText, type Value } from "./value.js";
 
-/** Parameters by position; each can be named, too. `apply` gets one value for each, undefined where none was given. */
+/** Parameters by position, up to four; each can be named, too. `apply` gets undefined where none was given. */
 export interface Callable {
   readonly parameters: readonly string[];
   readonly required: number;
-  readonly apply: (run: Run, values: readonly Value[]) => Value;
+  readonly apply: (run: Run, first: Value, second?: Value, third?: Value, fourth?: Value) => Value;
 }
 
 export const FUNCTIONS: ReadonlyMap<string, Callable> = new Map<string, Callable>([
-  ["toon", { parameters: ["value"], required: 1, apply: (run, [value]) => toon(run, value) }],
-  ["ago", { parameters: ["time"], required: 1, apply: (run, [time]) => ago(run, time) }],
-  [
-    "truncate",
-    { parameters: ["text", "length", "end"], required: 2, apply: (run, [text, n, end]) => truncate(run, text, n, end) },
-  ],
+  ["toon", { parameters: ["value"], required: 1, apply: toon }],
+  ["ago", { parameters: ["time"], required: 1, apply: ago }],
+  ["truncate", { parameters: ["text", "length", "end"], required: 2, apply: truncate }],
 ]);
 
 /** In TOON, by the official encoder. Objects with the same keys in a list become a table. */
 function toon(run: Run, value: Value): ToonText {
+  const table = tableOf(run, value);
+  if (table !== undefined) return toonText(run, table, false);
   const copy = cleanCopy(run, value);
-  const text = run.made(toonOf(copy));
+  return toonText(run, encode(copy), typeof copy !== "object" || copy === null);
+}
+
+function toonText(run: Run, text: string, scalar: boolean): ToonText {
+  run.making(text.length);
   // Quotes and escapes cost the most; an own text was made for each.
   run.step(text.length / 4);
-  return new ToonText(text, typeof copy !== "object" || copy === null);
+  return new ToonText(text, scalar);
 }
 
 /** How long before `now`; undefined if it is no time. */
@@ -38,9 +42,10 @@ function ago(run: Run, time: Value): Value {
 }
 
 /** At most `length` characters, the sign of omission among them. What it costs depends on them, not on the text. */
-export function truncate(run: Run, value: Value, length: Value, end: Value): string {
+export function truncate(run: Run, value: Value, length: Value, end?: Value): string {
   if (typeof length !== "number" || !Number.isInteger(length) || length < 1)
     throw run.failure(`truncate needs a whole number of characters from 1 on, not ${nameOf(length)}`);
+  if (typeof value === "string" && value.length <= length) return cleaned(run, value);
   const { text, whole } = beginning(run, value, length);
   if (whole && text.length <= length) return text;
   const sign = end === undefined ? ["…"] : characters(run, beginning(run, end, length).text);

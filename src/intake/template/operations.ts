@@ -171,7 +171,7 @@ export function cleaned(run: Run, text: string): string {
   run.step(text.length / 16);
   const clean = cleanText(text);
   // What is removed costs the most.
-  run.step(text.length - clean.length);
+  if (clean.length < text.length) run.step(text.length - clean.length);
   return clean;
 }
 

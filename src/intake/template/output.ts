@@ -9,32 +9,31 @@
  */
 import type { Run } from "./run.js";
 import { toonScalar } from "./toon.js";
-import type { ToonText } from "./value.js";
+import { ToonText } from "./value.js";
 
-/** A piece of a line; `toon` is what `toon()` made. */
-interface Part {
-  readonly text: string;
-  readonly own: boolean;
-  readonly toon: ToonText | null;
-}
+const NONE = new ToonText("", false);
 
+/** One text, written line by line; as with its run, a template has one for all of its renderings. */
 export class Output {
   readonly #run: Run;
   readonly #lines: string[] = [];
   #chars = 0;
-  /** The line that is being written: the template's own words up to the first value, and then everything. */
+  /** The line that is being written: the template's own words up to the first value, and then every piece. */
   #own = "";
-  #rest: Part[] = [];
+  readonly #pieces: string[] = [];
+  readonly #areOwn: boolean[] = [];
+  /** The first piece, if `toon()` made it. */
+  #toon = NONE;
 
   constructor(run: Run) {
     this.#run = run;
   }
 
-  begin(): void {
+  /** Nothing is kept. */
+  clear(): void {
     this.#lines.length = 0;
     this.#chars = 0;
-    this.#own = "";
-    this.#rest = [];
+    this.#beginLine();
   }
 
   /** The template's own words. */
@@ -52,27 +51,36 @@ export class Output {
   /** Text from outside, cleaned already. */
   data(text: string): void {
     this.#count(text.length);
-    this.#rest.push({ text, own: false, toon: null });
+    this.#put(text, false);
   }
 
   toon(toon: ToonText): void {
     this.#count(toon.text.length);
-    this.#rest.push({ text: toon.text, own: false, toon });
+    if (this.#pieces.length === 0) this.#toon = toon;
+    this.#put(toon.text, false);
   }
 
   /** The whole text, without empty lines before and after it. */
   end(): string {
     this.#endLine();
-    const said = (line: string) => !/^[ \t]*$/.test(line);
-    const lines = this.#lines.slice(Math.max(0, this.#lines.findIndex(said)), this.#lines.findLastIndex(said) + 1);
-    const text = lines.join("\n");
+    const lines = this.#lines;
+    let from = 0;
+    let to = lines.length;
+    while (from < to && BLANK.test(lines[from] as string)) from += 1;
+    while (to > from && BLANK.test(lines[to - 1] as string)) to -= 1;
+    const text = to - from === 1 ? (lines[from] as string) : lines.slice(from, to).join("\n");
     if (text.length > this.#run.limits.outputChars) throw this.#tooLong();
     return text;
   }
 
   #add(text: string): void {
-    if (this.#rest.length === 0) this.#own += text;
-    else if (text !== "") this.#rest.push({ text, own: true, toon: null });
+    if (this.#pieces.length === 0) this.#own += text;
+    else if (text !== "") this.#put(text, true);
+  }
+
+  #put(piece: string, isOwn: boolean): void {
+    this.#pieces.push(piece);
+    this.#areOwn.push(isOwn);
   }
 
   #count(chars: number): void {
@@ -86,36 +94,66 @@ export class Output {
   }
 
   #endLine(): void {
-    this.#lines.push(this.#rest.length === 0 ? this.#own : lineOf(this.#own, this.#rest));
+    this.#lines.push(this.#pieces.length === 0 ? this.#own : this.#line());
+    this.#beginLine();
+  }
+
+  #beginLine(): void {
     this.#own = "";
-    if (this.#rest.length > 0) this.#rest = [];
+    this.#toon = NONE;
+    this.#pieces.length = 0;
+    this.#areOwn.length = 0;
+  }
+
+  #line(): string {
+    const own = this.#own;
+    const toon = this.#toon;
+    const isBlock = toon !== NONE && this.#isAlone();
+    // A block that stands alone: its lines are the encoder's, as far in as the tag was.
+    if (isBlock && own.trim() === "") return indented(toon.text, own);
+
+    const start = scalarStart(own);
+    const head = own.slice(0, start);
+    const before = own.slice(start).trimStart();
+    const lead = head === "" || head.endsWith(" ") || head.endsWith("\t") ? head : `${head} `;
+    if (isBlock && toon.scalar && before === "") return lead + toon.text;
+    return lead + toonScalar(this.#scalarText(before));
+  }
+
+  /** Whether nothing but blanks follows the first piece. */
+  #isAlone(): boolean {
+    for (let index = 1; index < this.#pieces.length; index += 1)
+      if (this.#areOwn[index] !== true || (this.#pieces[index] as string).trim() !== "") return false;
+    return true;
+  }
+
+  /**
+   * The template's own blanks at both ends are not part of it, also where the value beside them is empty. `before` is its
+   * own, and has none at its start.
+   */
+  #scalarText(before: string): string {
+    const pieces = this.#pieces;
+    let text = before;
+    let isOwn = true;
+    let from = 0;
+    for (; text === "" && from < pieces.length; from += 1) {
+      const piece = pieces[from] as string;
+      isOwn = this.#areOwn[from] === true;
+      text = isOwn ? piece.trimStart() : piece;
+    }
+    let to = pieces.length;
+    let last = "";
+    for (; last === "" && to > from; to -= 1) {
+      const piece = pieces[to - 1] as string;
+      last = this.#areOwn[to - 1] === true ? piece.trimEnd() : piece;
+    }
+    if (last === "") return isOwn ? text.trimEnd() : text;
+    for (let index = from; index < to; index += 1) text += pieces[index] as string;
+    return text + last;
   }
 }
 
-/** `rest` begins with the first value of the line. */
-function lineOf(own: string, rest: readonly Part[]): string {
-  const block = onlyToon(rest);
-  // A block that stands alone: its lines are the encoder's, as far in as the tag was.
-  if (block !== null && own.trim() === "") return indented(block.text, own);
-
-  const start = scalarStart(own);
-  const head = own.slice(0, start);
-  const before = own.slice(start).trimStart();
-  const lead = head === "" || head.endsWith(" ") || head.endsWith("\t") ? head : `${head} `;
-  if (block?.scalar === true && before === "") return lead + block.text;
-  return lead + toonScalar(scalarText(before, rest));
-}
-
-/** The one thing that `toon()` made, if nothing else but blanks is there. */
-function onlyToon(parts: readonly Part[]): ToonText | null {
-  const toon = parts[0]?.toon ?? null;
-  if (toon === null) return null;
-  for (let index = 1; index < parts.length; index += 1) {
-    const part = parts[index] as Part;
-    if (!part.own || part.text.trim() !== "") return null;
-  }
-  return toon;
-}
+const BLANK = /^[ \t]*$/;
 
 function indented(text: string, indentation: string): string {
   if (indentation === "") return text;
@@ -127,36 +165,18 @@ function indented(text: string, indentation: string): string {
 
 /** Where the text of a line begins: after its key's colon, or else after the indentation and a list's dash. */
 function scalarStart(own: string): number {
+  let colon = own.indexOf(":");
+  if (colon >= 0 && own.lastIndexOf('"', colon) >= 0) colon = unquotedColon(own);
+  return colon >= 0 ? colon + 1 : (/^[ \t]*(?:- )?/.exec(own)?.[0].length ?? 0);
+}
+
+function unquotedColon(own: string): number {
   let quoted = false;
   for (let index = 0; index < own.length; index++) {
     const char = own[index];
     if (quoted && char === "\\") index++;
     else if (char === '"') quoted = !quoted;
-    else if (char === ":" && !quoted) return index + 1;
+    else if (char === ":" && !quoted) return index;
   }
-  return /^[ \t]*(?:- )?/.exec(own)?.[0].length ?? 0;
-}
-
-/**
- * The template's own blanks at both ends are not part of it, also where the value beside them is empty. `before` is its own,
- * and has none at its start.
- */
-function scalarText(before: string, rest: readonly Part[]): string {
-  let text = before;
-  let isOwn = true;
-  let from = 0;
-  for (; text === "" && from < rest.length; from += 1) {
-    const part = rest[from] as Part;
-    isOwn = part.own;
-    text = isOwn ? part.text.trimStart() : part.text;
-  }
-  let to = rest.length;
-  let last = "";
-  for (; last === "" && to > from; to -= 1) {
-    const part = rest[to - 1] as Part;
-    last = part.own ? part.text.trimEnd() : part.text;
-  }
-  if (last === "") return isOwn ? text.trimEnd() : text;
-  for (let index = from; index < to; index += 1) text += (rest[index] as Part).text;
-  return text + last;
+  return -1;
 }

@@ -3,9 +3,7 @@ import { TEXT_FACTOR, type TemplateLimits } from "./limits.js";
 import type { Value } from "./value.js";
 
 /** `{% set ns = namespace(rows=[]) %}`: the one thing that changes. It is no value: only its fields are. */
-export class Namespace {
-  readonly fields = new Map<string, Value>();
-}
+export class Namespace extends Map<string, Value> {}
 
 /** What a name is before it is given a value. */
 export const UNSET: unique symbol = Symbol("unset");
@@ -81,6 +79,8 @@ export class Scope {
  */
 export class Run {
   readonly limits: TemplateLimits;
+  /** Of one text that is made on the way. */
+  readonly textChars: number;
   now = "";
   /** Whether every value is of parsed JSON, or was made here: none can be a getter. */
   plain = false;
@@ -92,6 +92,7 @@ export class Run {
   constructor(template: string, limits: TemplateLimits, slots: number) {
     this.#template = template;
     this.limits = limits;
+    this.textChars = limits.outputChars * TEXT_FACTOR;
     this.slots = new Array<Slot>(slots).fill(UNSET);
   }
 
@@ -102,8 +103,8 @@ export class Run {
     this.#steps = this.limits.steps;
   }
 
-  /** Nothing of what it had is kept. */
-  end(): void {
+  /** Nothing is kept. */
+  clear(): void {
     this.slots.fill(UNSET);
   }
 
@@ -121,10 +122,13 @@ export class Run {
     if (this.#steps < 0) throw this.overrun(`takes more than ${this.limits.steps} steps`);
   }
 
+  affords(cost: number): boolean {
+    return cost <= this.#steps;
+  }
+
   /** May a text be that long? */
   within(chars: number): void {
-    const max = this.limits.outputChars * TEXT_FACTOR;
-    if (chars > max) throw this.overrun(`makes a text of more than ${max} characters`);
+    if (chars > this.textChars) throw this.overrun(`makes a text of more than ${this.textChars} characters`);
   }
 
   /** Before a text is made. */

@@ -3,14 +3,26 @@ import { decode, encode } from "@toon-format/toon";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../domain/json.js";
-import { compileTemplate } from "./template.js";
+import { compileTemplate, TEMPLATE_LIMITS, type Template, type TemplateContext } from "./template.js";
 import { isoMs } from "./time.js";
-import { isPlain, toonOf, toonScalar } from "./toon.js";
+import { isPlain, toonScalar } from "./toon.js";
+
+function contextOf(payload: Json): TemplateContext {
+  const event = { payload };
+  return { event, events: [event], count: 1, subscriber: {}, now: "2026-01-03T15:33:05Z" };
+}
 
 function render(source: string, payload: Json): string {
-  const event = { payload };
-  const context = { event, events: [event], count: 1, subscriber: {}, now: "2026-01-03T15:33:05Z" };
-  return compileTemplate(source, "test.j2").render(context);
+  return compileTemplate(source, "test.j2").render(contextOf(payload));
+}
+
+/** What is said, or why nothing is. */
+function outcome(template: Template, payload: Json, plain: boolean): string {
+  try {
+    return template.render(contextOf(payload), plain);
+  } catch (error) {
+    return String(error);
+  }
 }
 
 describe("a text that is written as it is", () => {
@@ -124,12 +136,35 @@ describe("a table that is written without the encoder", () => {
     scalar,
   );
 
+  const value = fc.oneof(rows, fc.dictionary(key, rows, { maxKeys: 2, noNullPrototype: true }));
+  const unseen = fc.constantFrom("\u200b", "\u202ea", "a\u0000b", "\ud800", "é\u2028", "\u{e0041}");
+
   it("is as the encoder writes it, and so is whatever is none", () => {
+    const template = compileTemplate("{{ toon(event.payload) }}", "test.j2");
     fc.assert(
-      fc.property(fc.oneof(rows, fc.dictionary(key, rows, { maxKeys: 2, noNullPrototype: true })), (value) => {
-        expect(toonOf(value)).toBe(encode(value));
+      fc.property(value, (one) => {
+        expect(template.render(contextOf(one), true)).toBe(encode(one));
       }),
       { numRuns: 5_000 },
+    );
+  });
+
+  it("is the one of a copy, as is what stops it, whatever is to be cleaned and wherever a limit is", () => {
+    const cell = fc.oneof(scalar, unseen, fc.string({ unit: fc.oneof(unseen, fc.constantFrom(..."ab :,")) }));
+    const table = fc.record({ rows: fc.array(fc.record({ a: cell, b: cell })) });
+    const limits = fc.record({
+      steps: fc.integer({ min: 0, max: 400 }),
+      depth: fc.integer({ min: 2, max: 8 }),
+      outputChars: fc.integer({ min: 0, max: 120 }),
+    });
+    fc.assert(
+      fc.property(fc.oneof(table, value), limits, (one, tight) => {
+        for (const bounds of [TEMPLATE_LIMITS, tight]) {
+          const template = compileTemplate("k:\n  {{ toon(event.payload) }}", "test.j2", bounds);
+          expect(outcome(template, one, true)).toBe(outcome(template, one, false));
+        }
+      }),
+      { numRuns: 3_000 },
     );
   });
 
@@ -167,9 +202,7 @@ describe("the time of day", () => {
       fc.property(iso, (one) => {
         const ms = isoMs(one);
         const expected = ms === undefined ? "none" : new Date(ms).toISOString().slice(-13, -5);
-        const event = { payload: one };
-        const context = { event, events: [event], count: 1, subscriber: {}, now: "2026-01-03T15:33:05Z" };
-        expect(decode(template.render(context))).toEqual({ k: expected });
+        expect(decode(template.render(contextOf(one)))).toEqual({ k: expected });
       }),
       { numRuns: 5_000 },
     );

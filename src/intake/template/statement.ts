@@ -243,7 +243,7 @@ class Statements {
       const namespace = run.valueIn(slots);
       if (!(namespace instanceof Namespace))
         throw run.failure(`${name} is no namespace, and nothing else can be changed`);
-      namespace.fields.set(field, evaluate(run));
+      namespace.set(field, evaluate(run));
     };
   }
 

@@ -47,7 +47,6 @@ export function compileTemplate(source: string, name: string, limits: TemplateLi
   return {
     render(context, plain = false) {
       run.begin(context.now, plain);
-      output.begin();
       slots[event] = plainValue(context.event);
       slots[events] = plainValue(context.events);
       slots[count] = plainValue(context.count);
@@ -57,7 +56,8 @@ export function compileTemplate(source: string, name: string, limits: TemplateLi
         execute(run, output);
         return output.end();
       } finally {
-        run.end();
+        run.clear();
+        output.clear();
       }
     },
   };

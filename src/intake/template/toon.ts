@@ -1,13 +1,19 @@
 /** TOON as the official encoder writes it, without asking it for the forms that most texts have. Tests compare the two. */
 import { encode } from "@toon-format/toon";
-import type { CleanJson } from "./operations.js";
+import { cleanText } from "../../domain/clean.js";
+import type { Run } from "./run.js";
+import { isList, isObject, type Value } from "./value.js";
 
 const PLAIN = /^[A-Za-z][A-Za-z0-9 _./()%+=!?-]*$/;
 const WORDS: ReadonlySet<string> = new Set(["true", "false", "null"]);
+const WORD_CHARS_MAX = 5;
+const SPACE = 32;
 
 /** Whether the encoder would write it as it is: sure for these, and most texts are such. */
 export function isPlain(text: string): boolean {
-  return PLAIN.test(text) && !text.endsWith(" ") && !WORDS.has(text);
+  return (
+    PLAIN.test(text) && text.charCodeAt(text.length - 1) !== SPACE && (text.length > WORD_CHARS_MAX || !WORDS.has(text))
+  );
 }
 
 /** Nothing in it is escaped, and something in it wants quotes. */
@@ -18,47 +24,56 @@ export function toonScalar(text: string): string {
   return QUOTED.test(text) ? `"${text}"` : encode(text);
 }
 
-export function toonOf(value: CleanJson): string {
-  return tableOf(value) ?? encode(value);
-}
-
 const KEY = /^[A-Za-z_]\w*$/;
 
-/** `{"key": rows}`, where the rows have the same keys and no values within values; undefined for anything else. */
-function tableOf(value: CleanJson): string | undefined {
-  if (!isRecord(value)) return undefined;
+/**
+ * `{"key": rows}` of parsed JSON, where the rows have the same keys and no values within values, encoded without a copy; it
+ * costs the steps of the copy. Undefined for anything else, and where a limit is in the way: the long way says which.
+ */
+export function tableOf(run: Run, value: Value): string | undefined {
+  if (!run.plain || run.limits.depth < 3 || !isObject(value)) return undefined;
   const [key, more] = Object.keys(value);
   if (key === undefined || more !== undefined || !KEY.test(key)) return undefined;
   const rows = value[key];
-  if (!Array.isArray(rows)) return undefined;
-  const [first] = rows;
-  if (!isRecord(first)) return undefined;
-  const columns = Object.keys(first);
+  if (!isList(rows) || !isObject(rows[0])) return undefined;
+  const columns = Object.keys(rows[0]);
   if (columns.length === 0 || !columns.every((column) => KEY.test(column))) return undefined;
-  let text = `${key}[${rows.length}]{${columns.join(",")}}:`;
-  for (const row of rows) {
-    const cells = cellsOf(row, columns);
-    if (cells === undefined) return undefined;
-    text += `\n  ${cells}`;
+  const names = columns.join(",");
+  const nameChars = names.length - columns.length + 1;
+  const rowCost = 9 + 8.125 * columns.length + nameChars / 16;
+  let cost = 16.125 + key.length / 16;
+  let chars = key.length;
+  let text = `${key}[${rows.length}]{${names}}:`;
+  for (let index = 0; index < rows.length; index += 1) {
+    const row = rows[index];
+    if (!isObject(row)) return undefined;
+    const keys = Object.keys(row);
+    if (keys.length !== columns.length) return undefined;
+    cost += rowCost;
+    chars += nameChars;
+    for (let column = 0; column < keys.length; column += 1) {
+      const name = keys[column] as string;
+      if (name !== columns[column]) return undefined;
+      text += column === 0 ? "\n  " : ",";
+      const cell = row[name];
+      if (typeof cell !== "string") {
+        if (typeof cell === "object" && cell !== null) return undefined;
+        text += cell ?? null;
+        continue;
+      }
+      cost += cell.length / 16;
+      chars += cell.length;
+      if (chars > run.textChars) return undefined;
+      if (isPlain(cell)) text += cell;
+      else if (QUOTED.test(cell)) text += `"${cell}"`;
+      else {
+        const clean = cleanText(cell);
+        cost += cell.length - clean.length;
+        text += toonScalar(clean);
+      }
+    }
+    if (!run.affords(cost)) return undefined;
   }
+  run.step(cost);
   return text;
-}
-
-function cellsOf(row: CleanJson, columns: readonly string[]): string | undefined {
-  if (!isRecord(row)) return undefined;
-  const keys = Object.keys(row);
-  if (keys.length !== columns.length) return undefined;
-  let cells = "";
-  for (let index = 0; index < keys.length; index += 1) {
-    const key = keys[index] as string;
-    const cell = row[key];
-    if (key !== columns[index] || cell === undefined || (typeof cell === "object" && cell !== null)) return undefined;
-    if (index > 0) cells += ",";
-    cells += typeof cell === "string" ? toonScalar(cell) : String(cell);
-  }
-  return cells;
-}
-
-function isRecord(value: CleanJson | undefined): value is { [key: string]: CleanJson } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
