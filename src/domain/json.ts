@@ -75,13 +75,33 @@ function sorted(keys: string[]): string[] {
 /** The same value always gives the same text, whatever the order of its keys. */
 export function canonicalJson(value: Json): string {
   if (typeof value === "string") return textJson(value);
+  if (typeof value !== "object" || value === null) return String(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const object = value as JsonObject;
   const keys = sorted(Object.keys(object));
+  if (keys.length === 0) return "{}";
   let text = "";
-  for (const key of keys) text += `${text === "" ? "{" : ","}${textJson(key)}:${canonicalJson(object[key] as Json)}`;
-  return text === "" ? "{}" : `${text}}`;
+  for (let index = 0; index < keys.length; index += 1) {
+    const key = keys[index] as string;
+    text += `${index === 0 ? "{" : ","}${keyJson(key)}${canonicalJson(object[key] as Json)}`;
+  }
+  return `${text}}`;
+}
+
+const KNOWN_MAX = 1_024;
+const KNOWN_CHARS_MAX = 64;
+const KNOWN_KEYS = new Map<string, string>();
+
+/** A key as it stands in an object's JSON, with its colon. Producers send the same few. */
+function keyJson(key: string): string {
+  let text = KNOWN_KEYS.get(key);
+  if (text === undefined) {
+    text = `${textJson(key)}:`;
+    if (key.length > KNOWN_CHARS_MAX) return text;
+    if (KNOWN_KEYS.size >= KNOWN_MAX) KNOWN_KEYS.clear();
+    KNOWN_KEYS.set(key, text);
+  }
+  return text;
 }
 
 /** Nothing in it is escaped. */

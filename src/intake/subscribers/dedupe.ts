@@ -55,7 +55,12 @@ export class DedupeExpression {
    * key is a digest of it.
    */
   keyOf(event: KeyedEvent): string {
-    return bounded("expression", this.#parts.map((part) => textOf(partValue(event, part))).join(","));
+    let text = "";
+    for (let index = 0; index < this.#parts.length; index += 1) {
+      if (index > 0) text += ",";
+      text += textOf(partValue(event, this.#parts[index] as Part));
+    }
+    return bounded("expression", text);
   }
 }
 
@@ -74,8 +79,8 @@ const KEY_CHARS = 80;
 const DIGEST_CHARS = 22;
 
 function bounded(kind: string, text: string): string {
-  const key = `${kind}:${text}`;
-  return key.length <= KEY_CHARS ? key : `${kind}#${sha256(text).slice(0, DIGEST_CHARS)}`;
+  const isShort = kind.length + 1 + text.length <= KEY_CHARS;
+  return isShort ? `${kind}:${text}` : `${kind}#${sha256(text).slice(0, DIGEST_CHARS)}`;
 }
 
 function partOf(word: string): Part | { readonly reason: string } {
