@@ -16,12 +16,12 @@ const NONE = new ToonText("", false);
 /** One text, written line by line; as with its run, a template has one for all of its renderings. */
 export class Output {
   readonly #run: Run;
-  readonly #lines: string[] = [];
+  #lines: string[] = [];
   #chars = 0;
   /** The line that is being written: the template's own words up to the first value, and then every piece. */
   #own = "";
-  readonly #pieces: string[] = [];
-  readonly #areOwn: boolean[] = [];
+  #pieces: string[] = [];
+  #areOwn: boolean[] = [];
   /** The first piece, if `toon()` made it. */
   #toon = NONE;
 
@@ -31,7 +31,7 @@ export class Output {
 
   /** Nothing is kept. */
   clear(): void {
-    this.#lines.length = 0;
+    this.#lines = [];
     this.#chars = 0;
     this.#beginLine();
   }
@@ -100,9 +100,10 @@ export class Output {
 
   #beginLine(): void {
     this.#own = "";
+    if (this.#pieces.length === 0) return;
     this.#toon = NONE;
-    this.#pieces.length = 0;
-    this.#areOwn.length = 0;
+    this.#pieces = [];
+    this.#areOwn = [];
   }
 
   #line(): string {

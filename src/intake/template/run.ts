@@ -105,7 +105,8 @@ export class Run {
 
   /** Nothing is kept. */
   clear(): void {
-    this.slots.fill(UNSET);
+    // `fill` takes longer.
+    for (let slot = 0; slot < this.slots.length; slot += 1) this.slots[slot] = UNSET;
   }
 
   /** The value in the first of the slots that has one. */
