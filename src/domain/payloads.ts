@@ -4,12 +4,14 @@
  */
 import { z } from "zod";
 import type { JsonObject } from "./json.js";
+import { type FieldCheck, quickCheck } from "./quick_check.js";
 
 const text = z.string();
+const name = text.min(1);
 const count = z.number().min(0);
 const words = { message: text.optional(), reason: text.optional(), error_message: text.optional() };
 
-const toolCall = z.looseObject({ tool_name: text.min(1), call_id: text.optional() });
+const toolCall = z.looseObject({ tool_name: name, call_id: text.optional() });
 const failedCall = toolCall.extend({
   error_type: text.optional(),
   error_message: text.optional(),
@@ -19,7 +21,7 @@ const failedCall = toolCall.extend({
 
 const handle = z
   .looseObject({
-    tool_name: text.min(1),
+    tool_name: name,
     handle: text.optional(),
     handle_id: text.optional(),
     question: text.optional(),
@@ -27,7 +29,7 @@ const handle = z
     exit_code: z.number().optional(),
     transient: z.boolean().optional(),
   })
-  .refine(({ handle: name, handle_id }) => name !== undefined || handle_id !== undefined, {
+  .refine(({ handle: named, handle_id }) => named !== undefined || handle_id !== undefined, {
     path: ["handle"],
     message: "is required",
   });
@@ -54,11 +56,11 @@ const turn = z.looseObject({
   reason: text.optional(),
 });
 
-const loop = z.looseObject({ pattern: text.min(1), repetitions: z.int().min(1), window_seconds: count });
+const loop = z.looseObject({ pattern: name, repetitions: z.int().min(1), window_seconds: count });
 
 const names = z.array(text);
 const mcp = z.looseObject({
-  server: text.min(1),
+  server: name,
   attempts: count.optional(),
   /** Of the server's log, or of its resources: how many came before this one that were too many to be told. */
   dropped: count.optional(),
@@ -84,7 +86,7 @@ const mcpTools = mcp.extend({
 });
 
 const rateLimit = z.looseObject({
-  provider: text.min(1),
+  provider: name,
   what: text.optional(),
   limit: count.optional(),
   remaining: count.optional(),
@@ -119,9 +121,9 @@ export const PAYLOADS = {
   "mcp.unresponsive": mcp,
   "mcp.reconnected": mcp,
   "mcp.tools_changed": mcpTools,
-  "mcp.resource_updated": mcp.extend({ uri: text.min(1) }),
+  "mcp.resource_updated": mcp.extend({ uri: name }),
   "mcp.log": mcp.extend({ message: text, level: text.optional() }),
-  "workspace.file.changed": z.looseObject({ path: text.min(1), change: text.optional(), message: text.optional() }),
+  "workspace.file.changed": z.looseObject({ path: name, change: text.optional(), message: text.optional() }),
   "config.reloaded": z.looseObject({
     file: text.nullable(),
     changed: z.array(text),
@@ -135,13 +137,21 @@ export const PAYLOADS = {
   "cli.event": z.looseObject({ message: text.optional() }),
 } as const satisfies Readonly<Record<string, z.ZodType>>;
 
-const SCHEMAS: ReadonlyMap<string, z.ZodType> = new Map(Object.entries(PAYLOADS));
+const KNOWN: ReadonlyMap<unknown, FieldCheck> = new Map<unknown, FieldCheck>([
+  [text, (value) => typeof value === "string"],
+  [name, (value) => typeof value === "string" && value.length > 0],
+  [count, (value) => typeof value === "number" && value >= 0],
+]);
+
+const SCHEMAS = new Map(
+  Object.entries(PAYLOADS).map(([type, schema]) => [type, { schema, isFit: quickCheck(schema, KNOWN) }]),
+);
 
 /** What is wrong with the payload of an event; null if it fits, and for a type that nobody knows. */
 export function payloadProblem(type: string, payload: JsonObject): string | null {
-  const schema = SCHEMAS.get(type);
-  if (schema === undefined) return null;
-  const result = schema.safeParse(payload);
+  const known = SCHEMAS.get(type);
+  if (known === undefined || known.isFit?.(payload)) return null;
+  const result = known.schema.safeParse(payload);
   const [issue] = result.error?.issues ?? [];
   if (issue === undefined) return null;
   const missing = issue.code === "invalid_type" && issue.message.endsWith("received undefined");
