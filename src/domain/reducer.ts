@@ -261,13 +261,13 @@ export function create(
   const ttl =
     options.ttl_ms ??
     (isSystemChannel(channel) ? policy.systemTtlMs : channel === "agent" ? policy.agentTtlMs : policy.contextTtlMs);
-  const set: Patch = {
-    priority: options.priority,
-    deadline: at + ttl,
-    ...(effective === notification.axes ? {} : { effective, channel }),
-    ...(open_until === null ? {} : { open_until: Math.min(open_until, at + ttl) }),
-    ...(options.suppress === null ? {} : { reason: options.suppress }),
-  };
+  const set: Mutable<Patch> = { priority: options.priority, deadline: at + ttl };
+  if (effective !== notification.axes) {
+    set.effective = effective;
+    set.channel = channel;
+  }
+  if (open_until !== null) set.open_until = Math.min(open_until, at + ttl);
+  if (options.suppress !== null) set.reason = options.suppress;
   const change: NewChange = {
     notification_id: notification.id,
     command: "create",

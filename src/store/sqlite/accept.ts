@@ -235,14 +235,20 @@ function write(
   for (const outcome of outcomes) written.push(writeOutcome(core, transaction.at, event, outcome, seq));
   crashPoint("accept.written");
   const matches: Match[] = [];
-  for (const [index, { draft, outcome, full }] of outcomes.entries()) {
+  for (let index = 0; index < outcomes.length; index += 1) {
+    const { draft, outcome, full } = outcomes[index] as Outcome;
     const held = written[index] as Held;
     const stored = core.ledger.stored(full ? flush(core, transaction, held, "flush") : held);
     matches.push({ subscriber_id: draft.subscriber_id, outcome, stored });
   }
-  for (const [index, { outcome }] of outcomes.entries())
-    if (outcome === "queued" || outcome === "batched") foldAround(core, transaction, written[index] as Held);
+  for (let index = 0; index < outcomes.length; index += 1)
+    if (waits(outcomes[index] as Outcome)) foldAround(core, transaction, written[index] as Held);
   return { event_id: event.id, seq, outcome: matches.length === 0 ? "unmatched" : "accepted", matches };
+}
+
+/** Whether one more waits now, or may be folded: a further row of a batch that stays open is neither. */
+function waits({ outcome, into, full }: Outcome): boolean {
+  return (outcome === "queued" || outcome === "batched") && (into === null || full);
 }
 
 /** What came new may be too much. */

@@ -41,7 +41,7 @@ export class Journal {
   readonly #pruned: { seq: number; at: number };
   /** Whom the entries since the last `takeUsers` are about. */
   #users = new Set<UserId>();
-  /** Each event has the slot of its `seq`; only short ones, so that this stays small. */
+  /** Each event of a batch has the slot of its `seq`; only short ones, so that this stays small. */
   readonly #recent: (Event | undefined)[] = [];
   #lastSeq: number;
 
@@ -99,7 +99,8 @@ export class Journal {
     this.#blocks.mark("j", user_id, this.#lastSeq);
     this.#users.add(user_id);
     if (body.type === "event")
-      this.#recent[this.#lastSeq % RECENT_MAX] = text.length <= RECENT_CHARS ? body.event : undefined;
+      this.#recent[this.#lastSeq % RECENT_MAX] =
+        text.length <= RECENT_CHARS && isRow(body.changes) ? body.event : undefined;
     return this.#lastSeq;
   }
 
@@ -116,7 +117,7 @@ export class Journal {
     return row === undefined ? undefined : entryOf(row);
   }
 
-  /** The event, mostly without reading: those that came last are at hand. */
+  /** The event, mostly without reading: those of batches that came last are at hand. */
   event(id: EventId): Event | undefined {
     const recent = this.#recent[Number.parseInt(id.slice(-SLOT_HEX), 16)];
     return recent?.id === id ? recent : this.ofEvent(id)?.event;
@@ -161,6 +162,13 @@ export class Journal {
 
 /** With the same words as its index, so that SQLite sees that it may use it. */
 const CONVERSATION = "(type = 'turn' OR type = 'carrier')";
+
+/** Whether its event is soon to be read again: a batch is open that shows it, or a row that another may follow. */
+function isRow(changes: readonly Change[]): boolean {
+  for (const { row, set } of changes)
+    if (row !== undefined || (set.open_until !== undefined && set.open_until !== null)) return true;
+  return false;
+}
 
 function entryOf(row: JournalRow): JournalEntry {
   return decodeEntry(row, row.body);
