@@ -285,7 +285,11 @@ const EXCEPTIONS: readonly { readonly step: RegExp; readonly sql: RegExp; readon
     sql: /\(SELECT 1 FROM deliveries WHERE unread = 1 LIMIT 1000\)$/,
     because: "it counts what is unread, of all users, up to a cap",
   },
-  { step: /^SCAN (4|16)-ROW VALUES CLAUSE$/, sql: /^INSERT INTO \w+ \([^)]*\) VALUES \(/, because: "it reads no table" },
+  {
+    step: /^SCAN (4|16)-ROW VALUES CLAUSE$/,
+    sql: /^INSERT INTO \w+ \([^)]*\) VALUES \(/,
+    because: "it reads no table",
+  },
   { step: /^SCAN CONSTANT ROW$/, sql: /^SELECT sqlite_version\(\)$/, because: "it reads no table" },
   {
     step: /^SCAN sqlite_master$/,
