@@ -1,8 +1,11 @@
 /** What is known of something, by name; what is null is left out. */
 import { Table } from "@mantine/core";
 import type { ReactNode } from "react";
+import { Fold } from "./fold.js";
 
-export function Facts({ facts }: { readonly facts: readonly (readonly [string, ReactNode])[] }) {
+export type Fact = readonly [string, ReactNode];
+
+export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   return (
     <Table withRowBorders={false} verticalSpacing={3} fz="sm" layout="fixed">
       <Table.Tbody>
@@ -20,5 +23,14 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [string, R
         )}
       </Table.Tbody>
     </Table>
+  );
+}
+
+/** What is for whoever looks into how it works, and ids. */
+export function Details({ facts }: { readonly facts: readonly Fact[] }) {
+  return (
+    <Fold name="Details" folded>
+      <Facts facts={facts} />
+    </Fold>
   );
 }

@@ -1,14 +1,16 @@
 /** Tables are written for models; a list says the first row of one in words. */
 const TABLE = /^([\w.-]+)\[(\d+)\]\{([\w.,-]+)\}:\s+(.*)$/s;
+/** What a template calls it, for models: the sentence after it says the same. */
+const KEY = /^[a-z]+(?:_[a-z]+)+: (?=\S+ \S)/;
 const SINCE = /\s+(?:since|ts): "\d{4}-[^"]*(?:"|$)/g;
 const CELL = /"((?:[^"\\]|\\.)*)"|([^,]*)/y;
 /** When it was stands beside it anyway. */
 const TIMES: ReadonlySet<string> = new Set(["ts", "time", "timestamp"]);
 
-/** `mcp_servers[2]{server,event,ts}: files,down,15:30 …` as `MCP servers: files, down, and 1 more`; other text as it is. */
+/** `mcp_servers[2]{server,event,ts}: files,down,15:30 …` as `MCP servers: files, down, and 1 more`; other text as it is, without its key. */
 export function readable(line: string): string {
   const [, name = "", count = "", fields = "", rest = ""] = TABLE.exec(line) ?? [];
-  if (name === "") return line.replace(SINCE, "");
+  if (name === "") return line.replace(SINCE, "").replace(KEY, "");
   const names = fields.split(",");
   const cells = cellsOf(rest, names.length, Number(count) > 1);
   const words = cells.filter((cell, index) => cell !== "" && cell !== "null" && !TIMES.has(names[index] ?? ""));

@@ -1,6 +1,6 @@
 /** One conversation as a filter: one of those that were active last, or any by its id. */
 import { Autocomplete, CloseButton, Select, Text } from "@mantine/core";
-import { IconMessages, IconUser } from "@tabler/icons-react";
+import { IconChevronDown, IconMessages, IconUser } from "@tabler/icons-react";
 import { useEffect, useState } from "react";
 import { useKnownThreads } from "./known_threads.js";
 import { shortId } from "./words.js";
@@ -30,8 +30,8 @@ export function ThreadChoice({
     <Select
       size="xs"
       w={isOpen ? "100%" : 150}
-      placeholder="Thread"
-      aria-label="Thread"
+      placeholder="Conversation"
+      aria-label="Conversation"
       leftSection={<IconMessages size={14} aria-hidden />}
       data={options}
       searchable
@@ -44,10 +44,12 @@ export function ThreadChoice({
       onSearchChange={setSearch}
       value={thread_id ?? null}
       onChange={(value) => choose(value ?? undefined)}
-      rightSectionPointerEvents="all"
+      rightSectionPointerEvents={thread_id === undefined ? "none" : "all"}
       rightSection={
-        thread_id === undefined ? null : (
-          <CloseButton size="xs" aria-label="Any thread" onClick={() => choose(undefined)} />
+        thread_id === undefined ? (
+          <Chevron />
+        ) : (
+          <CloseButton size="xs" aria-label="Any conversation" onClick={() => choose(undefined)} />
         )
       }
       comboboxProps={{ width: 260, position: "bottom-start", withinPortal: !isOpen }}
@@ -55,10 +57,15 @@ export function ThreadChoice({
   );
 }
 
+/** As the other filters have it. */
+function Chevron() {
+  return <IconChevronDown size={14} aria-hidden />;
+}
+
 /** A conversation by its name, on a button that leads to it. */
 export function Named({ name }: { readonly name: string }) {
   return (
-    <Text span inherit truncate>
+    <Text span inherit truncate lh={1.5}>
       Conversation: <bdi>{name}</bdi>
     </Text>
   );
@@ -102,7 +109,7 @@ function WordField({
   return (
     <Autocomplete
       size="xs"
-      w={isOpen ? "100%" : 150}
+      w={isOpen ? "100%" : 110}
       comboboxProps={{ withinPortal: !isOpen }}
       placeholder={name}
       aria-label={name}
@@ -116,8 +123,11 @@ function WordField({
       onKeyDown={(event) => {
         if (event.key === "Enter") apply(text);
       }}
+      rightSectionPointerEvents={word === undefined ? "none" : "all"}
       rightSection={
-        word === undefined ? null : (
+        word === undefined ? (
+          <Chevron />
+        ) : (
           <CloseButton size="xs" aria-label={`Any ${name.toLowerCase()}`} onClick={() => set(undefined)} />
         )
       }

@@ -57,7 +57,7 @@ function Folded({
       <Popover.Target>
         <Button
           size="xs"
-          px="sm"
+          px={8}
           fw={400}
           variant={active === 0 ? "default" : "light"}
           leftSection={<IconFilter size={14} aria-hidden />}

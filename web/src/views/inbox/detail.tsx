@@ -1,5 +1,5 @@
 /** One notification, whole: what it says, where it comes from, and where more is known about it. */
-import { Badge, Button, Group, Skeleton, Stack, Text } from "@mantine/core";
+import { Button, Group, Skeleton, Stack } from "@mantine/core";
 import { IconArrowRight, IconCheck, IconInbox, IconMessages, IconTimeline } from "@tabler/icons-react";
 import { type ReactNode, useEffect, useEffectEvent } from "react";
 import { isMiss, type NotificationView } from "tidings/client";
@@ -7,17 +7,16 @@ import { Link } from "wouter";
 import { threadPath } from "../../live/open_thread.js";
 import { isEarlier, isUnread, type Row } from "../../live/rows.js";
 import { Empty, Failure } from "../../parts/empty.js";
-import { Facts } from "../../parts/facts.js";
+import { Details, Facts } from "../../parts/facts.js";
 import { Json } from "../../parts/json.js";
 import { useThreadNames } from "../../parts/known_threads.js";
-import { outcomeOf } from "../../parts/outcome.js";
+import { NotificationHead } from "../../parts/notification_head.js";
 import { OpenPane } from "../../parts/panes.js";
-import { ChannelBadge, SEVERITIES, SeverityIcon, StateBadge } from "../../parts/states.js";
+import { SendAgainOnce } from "../../parts/redrive.js";
 import { Named } from "../../parts/thread_choice.js";
 import { clock, exactly, Time } from "../../parts/time.js";
-import { counted, isPlainNotice, namesOf } from "../../parts/words.js";
+import { counted, isPlainNotice } from "../../parts/words.js";
 import { useAnswer } from "../../session/session.js";
-import classes from "./inbox.module.css";
 
 export interface DetailProps {
   readonly id: string;
@@ -63,15 +62,16 @@ export function Detail({ id, user_id, row, close, clicked, dismiss }: DetailProp
         {read.state === "failed" ? <Failure error={read.error} retry={reload} /> : <Waiting />}
       </OpenPane>
     );
-  const { severity, content, data, thread_id, count, created_at } = found;
-  const { name, kind } = namesOf(found);
+  const { data, thread_id, count, created_at } = found;
   return (
     <OpenPane
-      title={<span className="outside">{isPlainNotice(found) ? "Notice" : `${name} ${kind}`}</span>}
+      title="Notification"
       label="Notification"
       close={close}
       actions={
-        found.action === "dismissed" || found.state === "FAILED" ? null : (
+        found.state === "FAILED" ? (
+          <SendAgainOnce id={found.id} />
+        ) : found.action === "dismissed" ? null : (
           <Button
             size="compact-sm"
             variant="default"
@@ -84,23 +84,12 @@ export function Detail({ id, user_id, row, close, clicked, dismiss }: DetailProp
       }
     >
       <Stack p="md" gap="md">
-        <Group gap="xs">
-          <SeverityIcon severity={severity} />
-          <Text size="sm">{SEVERITIES[severity].word}</Text>
-          <StateBadge state={found.state} />
-          <ChannelBadge channel={found.channel} />
-          {count > 1 ? (
-            <Badge variant="light" color="gray" tt="none" title={exactly(created_at)}>
-              {counted(count, "time")} since {clock(created_at)}
-            </Badge>
-          ) : null}
-        </Group>
-        <Text size="sm" c="dimmed" role="note" aria-label="What became of it">
-          {outcomeOf(found, "you")}
-        </Text>
-        <Text className={`outside ${classes["content"]}`} component="div">
-          {content}
-        </Text>
+        <NotificationHead
+          view={found}
+          reader="you"
+          times={count > 1 ? `${counted(count, "time")} since ${clock(created_at)}` : null}
+          since={exactly(created_at)}
+        />
         <Group gap="xs">
           <Go to={`/ledger/${found.id}`} icon={<IconTimeline size={15} aria-hidden />}>
             Its story in the ledger
@@ -119,13 +108,18 @@ export function Detail({ id, user_id, row, close, clicked, dismiss }: DetailProp
             ["About", found.subject],
             ["Subscriber", found.subscriber_id === "direct" ? null : found.subscriber_id],
             ["Priority", found.priority],
-            ["Key", found.dedupe_key],
             ["Why it is here", found.reason === null ? null : found.reason.replaceAll("_", " ")],
             ["In general words, since", found.degraded],
-            ["Thread", thread_id],
             ["Came", <Time key="came" at={created_at} size="sm" c="inherit" />],
             ["Changed", <Time key="changed" at={found.updated_at} size="sm" c="inherit" />],
             ["Read", found.read_at === null ? "not yet" : <Time key="read" at={found.read_at} size="sm" c="inherit" />],
+          ]}
+        />
+        <Details
+          facts={[
+            ["Key", found.dedupe_key],
+            ["Revision", String(found.revision)],
+            ["Conversation", thread_id],
             ["Id", found.id],
           ]}
         />

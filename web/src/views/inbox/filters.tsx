@@ -1,5 +1,6 @@
 /** What the list of the inbox has. */
 import { SegmentedControl, Select } from "@mantine/core";
+import { IconChevronDown } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import { type Kept, kept } from "../../live/kept.js";
 import type { Channel, Filter, Severity, State } from "../../live/rows.js";
@@ -56,7 +57,7 @@ export function widened({ unread, grouping }: InboxFilters): InboxFilters {
 }
 
 /** How wide the toolbar is with everything in a line; what is always in sight has room everywhere. */
-const WIDE = 850;
+const WIDE = 900;
 const SMALL = 0;
 
 export function InboxToolbar({ user_id, actions }: { readonly user_id: string; readonly actions: ReactNode }) {
@@ -97,10 +98,10 @@ function Filters({ user_id, filters, change, isOpen }: FiltersProps) {
   return (
     <>
       <Choice
-        name="Severity"
-        options={wordsOf(SEVERITIES)}
-        chosen={filters.severity}
-        choose={(severity) => change({ severity })}
+        name="State"
+        options={wordsOf(STATES, SHOWN)}
+        chosen={filters.state}
+        choose={(state) => change({ state })}
         isOpen={isOpen}
       />
       <Choice
@@ -111,10 +112,10 @@ function Filters({ user_id, filters, change, isOpen }: FiltersProps) {
         isOpen={isOpen}
       />
       <Choice
-        name="State"
-        options={wordsOf(STATES, SHOWN)}
-        chosen={filters.state}
-        choose={(state) => change({ state })}
+        name="Severity"
+        options={wordsOf(SEVERITIES)}
+        chosen={filters.severity}
+        choose={(severity) => change({ severity })}
         isOpen={isOpen}
       />
       <ThreadChoice
@@ -125,10 +126,11 @@ function Filters({ user_id, filters, change, isOpen }: FiltersProps) {
       />
       <Select
         size="xs"
-        w={isOpen ? "100%" : 118}
+        w={isOpen ? "100%" : 160}
         comboboxProps={{ withinPortal: !isOpen }}
         aria-label="Grouped by"
-        data={GROUPINGS.map((value) => ({ value, label: `By ${value}` }))}
+        data={GROUPINGS.map((value) => ({ value, label: `Group: ${value}` }))}
+        rightSection={<IconChevronDown size={14} aria-hidden />}
         value={filters.grouping}
         onChange={(value) => change({ grouping: (value ?? "day") as Grouping })}
         allowDeselect={false}

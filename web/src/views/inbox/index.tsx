@@ -44,12 +44,12 @@ export default function Inbox() {
   const today = useToday();
   const threadName = useThreadNames();
   const { ref: frame, width } = useElementSize();
-  // A second line of words where one is short, as the styles have it.
-  const isTall = width > 0 && width <= 460;
+  // As the styles have it.
+  const narrow_px = width > 0 && width <= 460 ? width : null;
   const { grouping } = filters;
   const items = useMemo(
-    () => grouped(rows, { by: grouping, now: today, threadName, isTall }),
-    [rows, grouping, threadName, isTall, today],
+    () => grouped(rows, { by: grouping, now: today, threadName, narrow_px }),
+    [rows, grouping, threadName, narrow_px, today],
   );
   const keysNow = () => items.flatMap((item) => (item.type === "row" ? [item.key] : []));
   const { fresh, onPlace } = useFresh(rows);
@@ -133,6 +133,7 @@ export default function Inbox() {
     ) : (
       <InboxRow
         row={item.row}
+        lines={item.lines}
         thread={item.row.thread_id === null ? null : threadName(item.row.thread_id)}
         isOpen={item.key === openId}
         open={open}

@@ -7,11 +7,13 @@ import { SeverityIcon, SmallBadge, STATES } from "../../parts/states.js";
 import { RowTime } from "../../parts/time.js";
 import { Cell } from "../../parts/virtual_list.js";
 import { isPlainNotice, namesOf } from "../../parts/words.js";
-import { isBare, isMarked } from "./groups.js";
+import { isMarked } from "./groups.js";
 import classes from "./inbox.module.css";
 
 export interface InboxRowProps {
   readonly row: Row;
+  /** How many its words have where there is little room. */
+  readonly lines: 1 | 2;
   /** What its conversation is called; null if it is in none. */
   readonly thread: string | null;
   readonly isOpen: boolean;
@@ -20,7 +22,7 @@ export interface InboxRowProps {
 }
 
 /** Drawn again only if it is another. Plain elements: a burst draws a hundred of them a second. */
-export const InboxRow = memo(function InboxRow({ row, thread, isOpen, open, dismiss }: InboxRowProps) {
+export const InboxRow = memo(function InboxRow({ row, lines, thread, isOpen, open, dismiss }: InboxRowProps) {
   const unread = isUnread(row);
   const { name, kind } = namesOf(row);
   const isPlain = isPlainNotice(row);
@@ -30,24 +32,27 @@ export const InboxRow = memo(function InboxRow({ row, thread, isOpen, open, dism
       <span className={classes["dot"]}>{unread ? <span title="Unread" /> : null}</span>
       <SeverityIcon severity={row.severity} size={18} />
       <div className={classes["text"]}>
-        {isBare(row) ? null : (
-          <div className={classes["about"]}>
-            {isPlain ? null : (
-              <>
-                <span className={`outside ${classes["dim"]} ${classes["source"]}`}>{name}</span>
-                <span className={`outside ${classes["dim"]} ${classes["kind"]}`}>{kind}</span>
-              </>
-            )}
-            {row.count > 1 ? <SmallBadge color="gray">{row.count} times</SmallBadge> : null}
-            {isMarked(row) ? <SmallBadge color={STATES[row.state].color}>{STATES[row.state].word}</SmallBadge> : null}
-            {thread === null ? null : (
-              <span className={`outside ${classes["dim"]} ${classes["kind"]}`}>
-                in <bdi>{thread}</bdi>
-              </span>
-            )}
-          </div>
-        )}
-        <div className={`outside ${classes["line"]}`} data-unread={unread || undefined}>
+        <div className={classes["about"]} data-severity={isPlain ? row.severity : undefined}>
+          {isPlain ? null : (
+            <>
+              <span className={`outside ${classes["dim"]} ${classes["source"]}`}>{name}</span>
+              <span className={`outside ${classes["dim"]} ${classes["kind"]}`}>{kind}</span>
+            </>
+          )}
+          {row.count > 1 ? <SmallBadge color="gray">{row.count} times</SmallBadge> : null}
+          {isMarked(row) ? <SmallBadge color={STATES[row.state].color}>{STATES[row.state].word}</SmallBadge> : null}
+          {thread === null ? null : (
+            <span className={`outside ${classes["dim"]} ${classes["kind"]}`}>
+              in <bdi>{thread}</bdi>
+            </span>
+          )}
+        </div>
+        <div
+          className={`outside ${classes["line"]}`}
+          data-lines={lines}
+          data-unread={unread || undefined}
+          data-dead={row.state === "FAILED" || undefined}
+        >
           {row.line === "" ? "(no words)" : readable(row.line)}
         </div>
       </div>

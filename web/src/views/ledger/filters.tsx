@@ -1,5 +1,6 @@
 /** What the ledger's table has. */
 import { SegmentedControl, Select } from "@mantine/core";
+import { IconChevronDown } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import { type Kept, kept } from "../../live/kept.js";
 import type { Channel, Filter, Severity, State } from "../../live/rows.js";
@@ -11,8 +12,8 @@ import { ListToolbar } from "../../parts/toolbar.js";
 export type Part = "told" | "agent" | "dead" | "kept" | "all";
 
 const PARTS: readonly { readonly value: Part; readonly label: string }[] = [
-  { value: "told", label: "Told" },
-  { value: "agent", label: "To the agent" },
+  { value: "told", label: "Notifications" },
+  { value: "agent", label: "For the agent" },
   { value: "dead", label: "Dead letters" },
   { value: "kept", label: "Kept back" },
   { value: "all", label: "Everything" },
@@ -37,6 +38,11 @@ const ANY: LedgerFilters = {
 };
 
 export const ledgerFilters: Kept<LedgerFilters> = kept(ANY);
+
+/** The ledger opens with them. */
+export function showDeadLetters(): void {
+  ledgerFilters.set({ ...ANY, part: "dead" });
+}
 
 /** What an agent is told, and nobody was pushed. */
 const AGENTS: readonly Channel[] = ["agent", "context"];
@@ -73,15 +79,20 @@ export function chosenIn({ severity, channel, state, thread_id, user_id }: Ledge
   return lists.length + (thread_id === undefined ? 0 : 1) + (user_id === undefined ? 0 : 1);
 }
 
+/** Whether what a rule kept back is left out, and nobody has chosen that. */
+export function isWithoutKept({ part, state }: LedgerFilters): boolean {
+  return (part === "told" || part === "agent") && state.length === 0;
+}
+
 /** What was chosen is forgotten; the part stays. */
 export function widened({ part }: LedgerFilters): LedgerFilters {
   return { ...ANY, part };
 }
 
 /** How wide the toolbar is with everything in a line; with the choice of users; and the parts beside the button. */
-const WIDE = 900;
+const WIDE = 940;
 const WIDER = 1_050;
-const SMALL = 500;
+const SMALL = 552;
 
 /** `users`: those that are known, for who may see others' too; null for who may not. */
 export function LedgerToolbar({
@@ -119,7 +130,15 @@ function PartChoice({
 }) {
   const common = { size: "xs", data: [...PARTS], value: part, "aria-label": "Part of the ledger" };
   if (!isSmall) return <SegmentedControl {...common} onChange={(value) => choose(value as Part)} />;
-  return <Select {...common} w={130} allowDeselect={false} onChange={(value) => choose((value ?? part) as Part)} />;
+  return (
+    <Select
+      {...common}
+      w={140}
+      rightSection={<IconChevronDown size={14} aria-hidden />}
+      allowDeselect={false}
+      onChange={(value) => choose((value ?? part) as Part)}
+    />
+  );
 }
 
 interface FiltersProps {

@@ -12,13 +12,13 @@ import { Fresh, useFresh } from "../../parts/fresh.js";
 import { useThreadNames } from "../../parts/known_threads.js";
 import { useListKeys } from "../../parts/list_keys.js";
 import { Panes } from "../../parts/panes.js";
+import { useRedrive } from "../../parts/redrive.js";
 import { LIST_SHORTCUTS, Shortcuts, ShortcutsButton } from "../../parts/shortcuts.js";
 import { VirtualList } from "../../parts/virtual_list.js";
 import { counted } from "../../parts/words.js";
 import { useAnswer } from "../../session/session.js";
-import { chosenIn, filterOf, LedgerToolbar, ledgerFilters, type Part, widened } from "./filters.js";
+import { chosenIn, filterOf, isWithoutKept, LedgerToolbar, ledgerFilters, type Part, widened } from "./filters.js";
 import classes from "./ledger.module.css";
-import { useRedrive } from "./redrive.js";
 import { LedgerHead, LedgerRow } from "./row.js";
 import { Story } from "./story.js";
 
@@ -27,10 +27,10 @@ const TALL_ROW_HEIGHT = 52;
 const TALLEST_ROW_HEIGHT = 74;
 const HEAD_HEIGHT = 34;
 const USERS_MAX = 50;
-/** Of so many of the newest; any other can be written. */
-const USERS_WITHIN = 2_000;
+/** So many of the newest are looked at for what the columns are; any other user can be written. */
+const NEWEST = 2_000;
 
-const SHORTCUTS = [...LIST_SHORTCUTS, { keys: ["r"], does: "redrive a dead letter" }];
+const SHORTCUTS = [...LIST_SHORTCUTS, { keys: ["r"], does: "send a dead letter again" }];
 
 export default function Ledger() {
   const [, navigate] = useLocation();
@@ -52,6 +52,7 @@ export default function Ledger() {
   const users = useSame(isAdmin ? usersIn(rows) : null);
   // A column that says the same in every row says nothing.
   const withUser = users !== null && users.length > 1;
+  const withCount = hasRepeated(rows);
   const { fresh, onPlace } = useFresh(rows);
 
   const open = useCallback(
@@ -87,11 +88,13 @@ export default function Ledger() {
         row={row}
         thread={row.thread_id === null ? "" : threadName(row.thread_id)}
         withUser={withUser}
+        withCount={withCount}
+        isTall={isTall}
         isOpen={row.id === openId}
         open={open}
       />
     ),
-    [threadName, withUser, openId, open],
+    [threadName, withUser, withCount, isTall, openId, open],
   );
 
   // What does not change with each that comes is not drawn again with it.
@@ -120,7 +123,7 @@ export default function Ledger() {
             onNearEnd={more}
             onPlace={onPlace}
             total={hasMore ? null : rows.length}
-            {...(isTall ? {} : { head: { height: HEAD_HEIGHT, content: <LedgerHead withUser={withUser} /> } })}
+            {...(isTall ? {} : { head: { height: HEAD_HEIGHT, content: <LedgerHead {...{ withUser, withCount }} /> } })}
             scroller={scroller}
           />
         )}
@@ -130,7 +133,7 @@ export default function Ledger() {
         <Text size="xs" c="dimmed" role="status">
           {isLoading
             ? "Reading…"
-            : `${counted(rows.length, "notification")}${hasMore ? ` read, and ${toEnd.isReading ? "on to the end" : "there are more"}` : ""}`}
+            : `${counted(rows.length, "notification")}${hasMore ? ` read, and ${toEnd.isReading ? "on to the end" : "there are more"}` : ""}${isWithoutKept(filters) ? ", without those kept back" : ""}`}
         </Text>
         {toEnd.isReading ? (
           <Anchor component="button" type="button" size="xs" onClick={toEnd.stop}>
@@ -164,11 +167,15 @@ function useSame(words: readonly string[] | null): readonly string[] | null {
 
 function usersIn(rows: readonly Row[]): readonly string[] {
   const users = new Set<string>();
-  for (const { user_id } of rows.slice(0, USERS_WITHIN)) {
+  for (const { user_id } of rows.slice(0, NEWEST)) {
     users.add(user_id);
     if (users.size >= USERS_MAX) break;
   }
   return [...users];
+}
+
+function hasRepeated(rows: readonly Row[]): boolean {
+  return rows.slice(0, NEWEST).some(({ count }) => count > 1);
 }
 
 function Nothing({ part, forget }: { readonly part: Part; readonly forget: (() => void) | undefined }) {

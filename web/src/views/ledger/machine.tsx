@@ -20,20 +20,20 @@ interface Layout {
 const BOX = { width: 104, height: 34 };
 
 const WIDE: Layout = {
-  width: 620,
-  height: 190,
+  width: 512,
+  height: 184,
   places: {
-    PENDING: { x: 62, y: 62 },
-    DISPATCHED: { x: 226, y: 62 },
-    LOCKED: { x: 390, y: 62 },
-    DELIVERED: { x: 556, y: 62 },
-    SUPPRESSED: { x: 62, y: 160 },
-    FAILED: { x: 226, y: 160 },
-    ESCALATED: { x: 390, y: 160 },
+    PENDING: { x: 54, y: 62 },
+    DISPATCHED: { x: 189, y: 62 },
+    LOCKED: { x: 324, y: 62 },
+    DELIVERED: { x: 458, y: 62 },
+    SUPPRESSED: { x: 54, y: 156 },
+    FAILED: { x: 189, y: 156 },
+    ESCALATED: { x: 324, y: 156 },
   },
   bends: [
-    { x: 226, y: 2 },
-    { x: 226, y: -14 },
+    { x: 189, y: 6 },
+    { x: 189, y: -14 },
   ],
 };
 
@@ -50,8 +50,8 @@ const NARROW: Layout = {
     ESCALATED: { x: 280, y: 184 },
   },
   bends: [
-    { x: 14, y: 104 },
-    { x: -14, y: 104 },
+    { x: -10, y: 104 },
+    { x: -50, y: 104 },
   ],
 };
 

@@ -1,5 +1,5 @@
 /** One notification's story: the way it took through the states, and everything that happened to it. */
-import { Badge, Button, Group, Skeleton, Stack, Text } from "@mantine/core";
+import { Button, Group, Skeleton, Stack } from "@mantine/core";
 import { IconInbox, IconMessages, IconTimeline } from "@tabler/icons-react";
 import { useEffect } from "react";
 import { isMiss } from "tidings/client";
@@ -8,18 +8,18 @@ import { changesOf } from "../../live/changes.js";
 import { threadPath } from "../../live/open_thread.js";
 import { isShownToUser } from "../../live/rows.js";
 import { Empty, Failure } from "../../parts/empty.js";
-import { Facts } from "../../parts/facts.js";
+import { Details, Facts } from "../../parts/facts.js";
 import { Json } from "../../parts/json.js";
 import { useThreadNames } from "../../parts/known_threads.js";
-import { outcomeOf } from "../../parts/outcome.js";
+import { NotificationHead } from "../../parts/notification_head.js";
 import { OpenPane } from "../../parts/panes.js";
-import { ChannelBadge, SEVERITIES, SeverityIcon, StateBadge } from "../../parts/states.js";
+import { SendAgain } from "../../parts/redrive.js";
+import { goesTo, toldWhen } from "../../parts/routing.js";
 import { Named } from "../../parts/thread_choice.js";
 import { Time } from "../../parts/time.js";
-import { counted, isPlainNotice, namesOf } from "../../parts/words.js";
+import { counted, isPlainNotice } from "../../parts/words.js";
 import { useAnswer, useClient, useSession } from "../../session/session.js";
 import { Machine } from "./machine.js";
-import { Redrive } from "./redrive.js";
 import { type Explanation, statesOf } from "./story_lines.js";
 import { StoryTimeline } from "./timeline.js";
 
@@ -69,33 +69,22 @@ function Told({ explanation, close }: { readonly explanation: Explanation; reado
       </OpenPane>
     );
   const wasRedriven = story.some(({ kind }) => kind === "redriven");
-  const { name, kind } = namesOf(view);
+  const { address, target, handler, effective } = view;
+  const [meant, goes] = [goesTo(view), goesTo(effective)];
   return (
     <OpenPane
-      title={<span className="outside">{isPlainNotice(view) ? "Notice" : `${name} ${kind}`}</span>}
+      title="Notification"
       label="Story"
       close={close}
-      actions={view.state === "FAILED" && !wasRedriven ? <Redrive id={view.id} /> : null}
+      actions={view.state === "FAILED" && !wasRedriven ? <SendAgain id={view.id} /> : null}
     >
       <Stack p="md" gap="lg">
         <div>
-          <Group gap="xs" mb="xs">
-            <SeverityIcon severity={view.severity} />
-            <Text size="sm">{SEVERITIES[view.severity].word}</Text>
-            <StateBadge state={view.state} />
-            <ChannelBadge channel={view.channel} />
-            {view.count > 1 ? (
-              <Badge variant="light" color="gray" tt="none">
-                {counted(view.count, "time")}
-              </Badge>
-            ) : null}
-          </Group>
-          <Text size="sm" c="dimmed" mb="xs" role="note" aria-label="What became of it">
-            {outcomeOf(view, view.user_id === user_id ? "you" : "other")}
-          </Text>
-          <Text className="outside" component="div">
-            {view.content}
-          </Text>
+          <NotificationHead
+            view={view}
+            reader={view.user_id === user_id ? "you" : "other"}
+            times={view.count > 1 ? counted(view.count, "time") : null}
+          />
           <Group gap="xs" mt="sm">
             {isShownToUser(view) && view.user_id === user_id ? (
               <Button
@@ -127,20 +116,29 @@ function Told({ explanation, close }: { readonly explanation: Explanation; reado
         {view.data === null ? null : <Json name="Data" value={view.data} folded />}
         <Facts
           facts={[
-            ["Declared", axes(view.address, view.target, view.handler)],
-            ["Effective", axes(view.effective.address, view.effective.target, view.effective.handler)],
-            ["Priority", `${view.priority}, at ${view.inject_at.replaceAll("_", " ")}`],
-            ["Subscriber", view.subscriber_id],
-            ["Source", view.source],
+            ["Goes to", goes],
+            ["Was meant for", meant === goes ? null : meant],
+            ["Told", toldWhen(effective, view.inject_at)],
+            ["Priority", view.priority],
+            ["Kind", isPlainNotice(view) ? null : view.kind],
+            ["Source", view.source === "direct" ? "a program that notified directly" : view.source],
             ["Subject", view.subject],
-            ["Key", view.dedupe_key],
+            ["Subscriber", view.subscriber_id === "direct" ? null : view.subscriber_id],
             ["Instruction", view.directive],
             ["User", view.user_id],
-            ["Thread", view.thread_id],
-            ["Revision", String(view.revision)],
-            ["Lease epoch", String(view.lease_epoch)],
             ["Attempts", view.attempts === 0 ? null : String(view.attempts)],
             ["Until", view.deadline === null ? null : <Time key="until" at={view.deadline} size="sm" c="inherit" />],
+          ]}
+        />
+        <Details
+          facts={[
+            ["Declared", axes(address, target, handler)],
+            ["Effective", axes(effective.address, effective.target, effective.handler)],
+            ["Injection point", view.inject_at],
+            ["Key", view.dedupe_key],
+            ["Revision", String(view.revision)],
+            ["Lease epoch", String(view.lease_epoch)],
+            ["Conversation", view.thread_id],
             ["Id", view.id],
           ]}
         />

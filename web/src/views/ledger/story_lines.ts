@@ -1,6 +1,7 @@
 /** A story as it is shown: the states that it went through, and long runs of repetitions folded. */
 import type { Methods, Miss } from "tidings/client";
 import type { State } from "../../live/rows.js";
+import { POINTS } from "../../parts/routing.js";
 
 export type Explanation = Exclude<Methods["notification/explain"]["result"], Miss>;
 export type Line = Explanation["story"][number];
@@ -40,15 +41,23 @@ export function pieces(story: readonly Line[]): Piece[] {
   return found;
 }
 
-/** The words without the states at their end: those are shown beside them. */
+/** The words without the states at their end, which are shown beside them, and without what stands above them. */
 export function wordsOf({ text, path = [], kind, carrier }: Line): string {
   if (kind === "collect") return HELD;
   const words = path.length === 0 ? text : text.replace(/ \[[A-Z, ]+\]$/, "");
-  return carrier === undefined ? words : words.replace(`(${carrier.point})`, `(${POINTS[carrier.point]})`);
+  if (kind === "event") return words.replace(EVENT, eventWords);
+  const said = words.replace(/\bits thread(?= (?:was closed|is paused))/, "its conversation");
+  return carrier === undefined ? said : said.replace(`(${carrier.point})`, `(${POINTS[carrier.point]})`);
+}
+
+const EVENT = /^Event (\S+): (.*?)(?:, thread (.*))?\.$/s;
+
+function eventWords(_: string, id: string, what: string, thread: string | undefined): string {
+  return `${what}${thread === undefined ? "" : `, in the conversation ${thread}`} (${id}).`;
 }
 
 /** Where in a conversation an agent was told. */
-export function placeOf(point: keyof typeof POINTS): string {
+export function placeOf(point: NonNullable<Line["carrier"]>["point"]): string {
   return `${POINTS[point].charAt(0).toUpperCase()}${POINTS[point].slice(1)}`;
 }
 
@@ -59,14 +68,6 @@ export function ownerWords(owner: string): string {
 
 /** Who has it, and the number of the lease, stand above it. */
 const HELD = "An agent has taken it: nobody else has it until that one is done with it, or its lease ends.";
-
-const POINTS: Readonly<Record<NonNullable<Line["carrier"]>["point"], string>> = {
-  turn_start: "at the start of a turn",
-  user_message: "with the user's message",
-  after_tool: "with the results of tools",
-  turn_end: "at the end of a turn",
-  immediate: "at once",
-};
 
 /** A piece of a sentence: words, a time, or the id of something. */
 export type Said = { readonly text: string } | { readonly at: string } | { readonly id: string };
@@ -94,11 +95,11 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** How long after the line before it; null for the first. */
+/** How long after the line before it; null for the first, and for what came with that. */
 export function offsetOf(line: Line, before: Line | undefined): string | null {
   if (before === undefined) return null;
   const ms = Math.max(0, Date.parse(line.at) - Date.parse(before.at));
-  if (ms === 0) return "at once";
+  if (ms === 0) return null;
   if (ms < SECOND_MS) return `+${ms} ms`;
   if (ms < MINUTE_MS) return `+${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
   if (ms < HOUR_MS) return `+${Math.floor(ms / MINUTE_MS)} min ${Math.floor((ms % MINUTE_MS) / SECOND_MS)} s`;

@@ -50,7 +50,7 @@ const LOOKS: Readonly<
   expire: { icon: IconCircleX, color: "red", name: "Dead letter" },
   suppress: { icon: IconBan, color: "gray", name: "Kept back" },
   observation: { icon: IconEye, color: "gray", name: "Seen by the agent" },
-  thread: { icon: IconMessageOff, color: "gray", name: "Thread closed" },
+  thread: { icon: IconMessageOff, color: "gray", name: "Conversation closed" },
   redriven: { icon: IconRefresh, color: "indigo", name: "Sent again" },
 };
 
@@ -204,7 +204,7 @@ function Fact({
       maw={260}
       leftSection={Icon === undefined ? null : <Icon size={12} aria-hidden />}
     >
-      {name} <bdi>{value}</bdi>
+      {name}: <bdi>{value}</bdi>
     </Badge>
   );
   if (about === undefined) return fact;

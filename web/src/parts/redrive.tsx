@@ -5,7 +5,7 @@ import { IconRefresh } from "@tabler/icons-react";
 import { useCallback, useState } from "react";
 import { isMiss } from "tidings/client";
 import { useLocation } from "wouter";
-import { useClient } from "../../session/session.js";
+import { useAnswer, useClient } from "../session/session.js";
 
 export function useRedrive(): (id: string) => Promise<void> {
   const client = useClient();
@@ -35,7 +35,7 @@ function refused(message: string): void {
   notifications.show({ color: "red", title: "It was not sent again", message });
 }
 
-export function Redrive({ id }: { readonly id: string }) {
+export function SendAgain({ id }: { readonly id: string }) {
   const redrive = useRedrive();
   const [isBusy, setBusy] = useState(false);
   const run = () => {
@@ -44,7 +44,14 @@ export function Redrive({ id }: { readonly id: string }) {
   };
   return (
     <Button size="compact-sm" leftSection={<IconRefresh size={14} aria-hidden />} onClick={run} loading={isBusy}>
-      Redrive
+      Send again
     </Button>
   );
+}
+
+/** Where its story is not at hand: only that says whether it was sent again already. */
+export function SendAgainOnce({ id }: { readonly id: string }) {
+  const { value } = useAnswer("notification/explain", { id });
+  if (value === undefined || isMiss(value) || value.story.some(({ kind }) => kind === "redriven")) return null;
+  return <SendAgain id={id} />;
 }
