@@ -1,5 +1,5 @@
 /** Conversations with the agent: the list of them, and the one that the address names. */
-import { Button } from "@mantine/core";
+import { Box } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
 import { IconMessages } from "@tabler/icons-react";
@@ -9,7 +9,7 @@ import { ThreadsProvider, useThreads } from "../../live/threads.js";
 import { Empty } from "../../parts/empty.js";
 import { useClient } from "../../session/session.js";
 import style from "./conversation.module.css";
-import { ThreadList } from "./thread_list.js";
+import { StartButton, ThreadList } from "./thread_list.js";
 import { ThreadPane } from "./thread_pane.js";
 
 /** From there on there is room for both. */
@@ -52,11 +52,11 @@ function NoneSelected({ start }: { readonly start: () => void }) {
   return (
     <div className={style["pane"]}>
       <Empty icon={IconMessages} title="Talk to the agent">
-        It answers here, and here you see what happens around it: what the system shows you, what the agent was told,
-        and when.
-        <Button mt="md" onClick={start} fullWidth>
-          New conversation
-        </Button>
+        <Box mb="md">
+          It answers here, and here you see what happens around it: what the system shows you, what the agent was told,
+          and when.
+        </Box>
+        <StartButton start={start} />
       </Empty>
     </div>
   );

@@ -40,14 +40,14 @@ export function Notice({ item }: { readonly item: NoticeItem }) {
   const ref = useRef<HTMLDivElement>(null);
   const acknowledgements = useAcknowledgements();
   const isOwn = useOwner() === null;
-  const [isMarking, setMarking] = useState(false);
+  const [isDismissing, setDismissing] = useState(false);
   useRendered(ref, notification);
-  const markRead = () => {
-    setMarking(true);
+  const dismiss = () => {
+    setDismissing(true);
     acknowledgements
       .send(notification, "dismissed")
       .catch(() => undefined)
-      .finally(() => setMarking(false));
+      .finally(() => setDismissing(false));
   };
   const clicked = () => void acknowledgements.send(notification, "clicked").catch(() => undefined);
   const { icon: Severity, color, word } = SEVERITIES[severity];
@@ -72,14 +72,14 @@ export function Notice({ item }: { readonly item: NoticeItem }) {
         actions={
           <Group gap={0} wrap="nowrap">
             {isUnread && isOwn ? (
-              <Tooltip label="Mark as read">
+              <Tooltip label="Dismiss">
                 <ActionIcon
                   variant="subtle"
                   color="gray"
                   size="md"
-                  aria-label="Mark as read"
-                  loading={isMarking}
-                  onClick={markRead}
+                  aria-label="Dismiss"
+                  loading={isDismissing}
+                  onClick={dismiss}
                 >
                   <IconCheck size={16} stroke={1.7} />
                 </ActionIcon>

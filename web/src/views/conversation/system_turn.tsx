@@ -16,8 +16,8 @@ export function SystemMessage({ item, opens }: { readonly item: MessageItem; rea
         word="System turn"
         at={item.timestamp}
         more={
-          <Text size="sm" className={style["title"]} style={{ flex: "0 1 auto" }}>
-            {firstSentence(text)}
+          <Text size="sm" className={style["reason"] ?? ""}>
+            {reasonOf(text)}
           </Text>
         }
       >
@@ -35,8 +35,17 @@ export function SystemMessage({ item, opens }: { readonly item: MessageItem; rea
   );
 }
 
-function firstSentence(text: string): string {
-  return /^[^.\n]{1,200}\./.exec(text)?.[0] ?? text.slice(0, 200);
+/** What it says to the agent, as it is to whoever looks on. */
+const REASONS: readonly (readonly [RegExp, string])[] = [
+  [/^The system opened this turn because something critical has happened\./, "because something critical has happened"],
+  [/^The system opened this turn: there is something to tell you\./, "there is something to tell the agent"],
+  [/^The system opened this turn for you alone:/, "for the agent alone, to decide"],
+];
+
+/** Why the system opened it: that it did stands before it. */
+function reasonOf(text: string): string {
+  const [, known] = REASONS.find(([words]) => words.test(text)) ?? [];
+  return known ?? /^[^.\n]{1,200}\./.exec(text)?.[0] ?? text.slice(0, 200);
 }
 
 export function TurnEnd({ turn, words }: { readonly turn: PageTurn; readonly words: string }) {

@@ -1,11 +1,12 @@
 /** The conversations: what each is about, how it stands, and what is new in it. */
-import { ActionIcon, Badge, Button, Group, Loader, Skeleton, Stack, Text, Tooltip } from "@mantine/core";
+import { ActionIcon, Badge, Box, Button, Group, Loader, Skeleton, Stack, Text, Tooltip } from "@mantine/core";
 import { IconLock, IconMessagePlus, IconMessages, IconPlayerPause } from "@tabler/icons-react";
 import type { KeyboardEvent } from "react";
 import { Link } from "wouter";
 import { type ThreadSummary, useThreads } from "../../live/threads.js";
 import { Empty, Failure } from "../../parts/empty.js";
 import { Time } from "../../parts/time.js";
+import { useVisit } from "../../visit/visit.js";
 import style from "./conversation.module.css";
 import { nameOf } from "./names.js";
 import { useSeen } from "./seen.js";
@@ -39,9 +40,16 @@ export function ThreadList({
       {error !== null ? <Failure error={error} retry={reload} /> : null}
       {threads === null && error === null ? <Skeletons /> : null}
       {threads?.length === 0 ? (
-        <Empty icon={IconMessages} title="No conversations yet">
-          Start one, and say something to the agent.
-        </Empty>
+        isAlone ? (
+          <Empty icon={IconMessages} title="No conversations yet">
+            <Box mb="md">Start one, and say something to the agent.</Box>
+            <StartButton start={start} />
+          </Empty>
+        ) : (
+          <Text size="sm" c="dimmed" px="md">
+            No conversations yet.
+          </Text>
+        )
       ) : null}
       {threads !== null && threads.length > 0 ? (
         <ul className={style["threads"]} onKeyDown={move}>
@@ -73,6 +81,16 @@ export function ThreadList({
   );
 }
 
+/** Where there is none yet. While the visit goes on, that is what one is led through. */
+export function StartButton({ start }: { readonly start: () => void }) {
+  const isVisit = useVisit() === "on";
+  return (
+    <Button onClick={start} variant={isVisit ? "default" : "filled"}>
+      New conversation
+    </Button>
+  );
+}
+
 function ThreadLink({
   thread,
   isSelected,
@@ -98,11 +116,11 @@ function ThreadLink({
           <Loader size={13} color="var(--mantine-primary-color-light-color)" aria-label="A turn runs" role="img" />
         )}
         {unread > 0 ? (
-          <Badge size="sm" color="red.8" aria-label={`${unread} unread`}>
+          <Badge size="sm" aria-label={`${unread} unread`}>
             {unread}
           </Badge>
         ) : isNew ? (
-          <span className={style["dot"]} data-quiet role="img" aria-label="Something new" />
+          <span className={style["dot"]} role="img" aria-label="Something new" />
         ) : null}
       </Group>
       <Group gap={8} mt={2} wrap="nowrap">

@@ -2,14 +2,32 @@
 import { ActionIcon, Button, Group, Menu, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
-import { IconChecks, IconDots, IconLock, IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
+import {
+  IconChecks,
+  IconDots,
+  IconEye,
+  IconEyeOff,
+  IconLock,
+  IconPlayerPause,
+  IconPlayerPlay,
+} from "@tabler/icons-react";
 import type { TidingsClient } from "tidings/client";
 import { type Acknowledgements, useAcknowledgements } from "../../live/inbox_acknowledgements.js";
 import type { Conversation } from "../../live/threads_state.js";
 import { Dialog } from "../../parts/dialog.js";
 import { useClient } from "../../session/session.js";
 
-export function ThreadMenu({ thread }: { readonly thread: Conversation["thread"] }) {
+export function ThreadMenu({
+  thread,
+  isOwn,
+  told,
+}: {
+  readonly thread: Conversation["thread"];
+  /** What is another's can be looked at, and not be changed. */
+  readonly isOwn: boolean;
+  /** Whether what the agent was told is shown; null where that has a switch of its own. */
+  readonly told: { readonly isShown: boolean; readonly show: (shown: boolean) => void } | null;
+}) {
   const client = useClient();
   const acknowledgements = useAcknowledgements();
   const [isClosing, closing] = useDisclosure(false);
@@ -39,13 +57,23 @@ export function ThreadMenu({ thread }: { readonly thread: Conversation["thread"]
           <Menu.Label className="outside" maw={280}>
             {thread_id}
           </Menu.Label>
-          <Menu.Item
-            leftSection={<IconChecks size={16} />}
-            onClick={act(() => markAllRead(client, acknowledgements, thread_id))}
-          >
-            Mark all as read
-          </Menu.Item>
-          {state === "running" ? (
+          {told === null ? null : (
+            <Menu.Item
+              leftSection={told.isShown ? <IconEyeOff size={16} /> : <IconEye size={16} />}
+              onClick={() => told.show(!told.isShown)}
+            >
+              {told.isShown ? "Hide" : "Show"} what the agent was told
+            </Menu.Item>
+          )}
+          {isOwn ? (
+            <Menu.Item
+              leftSection={<IconChecks size={16} />}
+              onClick={act(() => dismissAll(client, acknowledgements, thread_id))}
+            >
+              Dismiss all notices
+            </Menu.Item>
+          ) : null}
+          {isOwn && state === "running" ? (
             <Menu.Item
               leftSection={<IconPlayerPause size={16} />}
               onClick={act(() => client.call("thread/pause", { thread_id }))}
@@ -53,7 +81,7 @@ export function ThreadMenu({ thread }: { readonly thread: Conversation["thread"]
               Pause
             </Menu.Item>
           ) : null}
-          {state === "paused" ? (
+          {isOwn && state === "paused" ? (
             <Menu.Item
               leftSection={<IconPlayerPlay size={16} />}
               onClick={act(() => client.call("thread/resume", { thread_id }))}
@@ -61,7 +89,7 @@ export function ThreadMenu({ thread }: { readonly thread: Conversation["thread"]
               Resume
             </Menu.Item>
           ) : null}
-          {state === "closed" ? null : (
+          {!isOwn || state === "closed" ? null : (
             <Menu.Item color="red" leftSection={<IconLock size={16} />} onClick={closing.open}>
               Close…
             </Menu.Item>
@@ -87,11 +115,7 @@ export function ThreadMenu({ thread }: { readonly thread: Conversation["thread"]
 }
 
 /** Also what is not on the screen. */
-async function markAllRead(
-  client: TidingsClient,
-  acknowledgements: Acknowledgements,
-  thread_id: string,
-): Promise<void> {
+async function dismissAll(client: TidingsClient, acknowledgements: Acknowledgements, thread_id: string): Promise<void> {
   for (let after: string | undefined; ; ) {
     const page = await client.call("notification/list", {
       thread_id,

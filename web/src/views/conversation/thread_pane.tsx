@@ -1,5 +1,5 @@
 /** One conversation: how it stands, what is in it, and where the user speaks. */
-import { ActionIcon, Anchor, Badge, Button, Center, Group, Loader, Switch, Text, Tooltip } from "@mantine/core";
+import { ActionIcon, Anchor, Badge, Button, Center, Group, Loader, Switch, Text } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
 import { IconArrowLeft, IconEye, IconLock, IconMessage2, IconPlayerPause, IconRefresh } from "@tabler/icons-react";
 import { TidingsError } from "tidings/client";
@@ -119,17 +119,21 @@ function Head({
       ) : null}
       {thread.state === "paused" ? <Word icon={IconPlayerPause} color="yellow" word="paused" /> : null}
       {thread.state === "closed" ? <Word icon={IconLock} color="gray" word="closed" /> : null}
-      <Tooltip label="Show what the agent was told" disabled={!isAlone}>
+      {isAlone ? null : (
         <Switch
           size="sm"
           checked={observations}
           onChange={(event) => setObservations(event.currentTarget.checked)}
-          {...(isAlone
-            ? { "aria-label": "Show what the agent was told", thumbIcon: <IconEye size={10} /> }
-            : { label: "Show what the agent was told" })}
+          label="Show what the agent was told"
         />
-      </Tooltip>
-      {isOwn ? <ThreadMenu thread={thread} /> : null}
+      )}
+      {isOwn || isAlone ? (
+        <ThreadMenu
+          thread={thread}
+          isOwn={isOwn}
+          told={isAlone ? { isShown: observations, show: setObservations } : null}
+        />
+      ) : null}
     </Group>
   );
 }
