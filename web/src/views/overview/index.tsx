@@ -141,35 +141,41 @@ function Pictures({ series, now: at }: { readonly series: Series; readonly now: 
   const { provider } = series;
   const happened = sum(points) > 0;
   const shared = { points, range };
+  const standing = (
+    <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }}>
+      <Depth now={now} />
+      <Oldest now={now} at={at} />
+      <ProviderHealth provider={provider} at={at} />
+    </SimpleGrid>
+  );
   return (
     <>
       {happened ? (
         <>
-          <OverTime title="Events and notifications" lines={IN_AND_OUT} {...shared} />
+          {standing}
+          <OverTime title="Events and notifications" form="beside" lines={IN_AND_OUT} {...shared} />
           <SimpleGrid cols={{ base: 1, md: 2 }}>
-            <OverTime title="Delivered, by channel" stacked lines={DELIVERED} {...shared} />
-            <OverTime title="Escalated, suppressed, failed" stacked lines={NOT_STRAIGHT} {...shared} />
+            <OverTime title="Delivered, by channel" form="stacked" lines={DELIVERED} {...shared} />
+            <OverTime title="Escalated, suppressed, failed" form="stacked" lines={NOT_STRAIGHT} {...shared} />
             <OverTime title="Tokens injected" lines={TOKENS} {...shared} />
-            <OverTime title="Wakes and carriers" stacked lines={WAKES} {...shared} />
+            <OverTime title="Wakes and carriers" form="stacked" lines={WAKES} {...shared} />
           </SimpleGrid>
         </>
       ) : (
-        <Empty icon={IconChartAreaLine} title={`Nothing has happened in ${range.words}`}>
-          <Box mb={4}>
-            Fire a situation under{" "}
-            <Anchor component={Link} href="/try" inherit>
-              Try it
-            </Anchor>
-            , or report something of your own:
-          </Box>
-          <Code>npx tidings emit cli.build.finished</Code>
-        </Empty>
+        <>
+          <Empty icon={IconChartAreaLine} title={`Nothing has happened in ${range.words}`}>
+            <Box mb={4}>
+              Fire a situation under{" "}
+              <Anchor component={Link} href="/try" inherit>
+                Try it
+              </Anchor>
+              , or report something of your own:
+            </Box>
+            <Code>npx tidings emit cli.build.finished</Code>
+          </Empty>
+          {standing}
+        </>
       )}
-      <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }}>
-        <Depth now={now} />
-        <Oldest now={now} at={at} />
-        <ProviderHealth provider={provider} at={at} />
-      </SimpleGrid>
     </>
   );
 }

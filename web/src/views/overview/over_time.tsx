@@ -1,4 +1,4 @@
-/** Counts over time, step by step: beside each other, or one on the other. */
+/** Counts over time, step by step: as a line, beside each other, or one on the other. */
 import { AreaChart, BarChart } from "@mantine/charts";
 import { Center, Text } from "@mantine/core";
 import { memo } from "react";
@@ -16,10 +16,12 @@ export interface Line {
   readonly of: (point: Point) => number;
 }
 
+type Form = "line" | "beside" | "stacked";
+
 interface Props {
   readonly title: string;
-  /** One on the other: what they make together can be seen. */
-  readonly stacked?: boolean;
+  /** `stacked`: what they make together can be seen; `beside`: also those that are the same. */
+  readonly form?: Form;
   readonly lines: readonly Line[];
   readonly points: readonly Point[];
   readonly range: Range;
@@ -29,7 +31,7 @@ const HEIGHT = 220;
 const count = new Intl.NumberFormat("en");
 
 /** A picture is drawn anew only when there is something new in it. */
-export const OverTime = memo(function OverTime({ title, stacked = false, lines, points, range }: Props) {
+export const OverTime = memo(function OverTime({ title, form = "line", lines, points, range }: Props) {
   const time = new Intl.DateTimeFormat("en-GB", range.time);
   const rows = points.map((point) => ({
     at: time.format(new Date(point.at)),
@@ -63,7 +65,7 @@ export const OverTime = memo(function OverTime({ title, stacked = false, lines, 
           </Text>
         </Center>
       ) : (
-        <Drawing stacked={stacked} lines={there} data={data} />
+        <Drawing form={form} lines={there} data={data} />
       )}
     </Panel>
   );
@@ -77,11 +79,11 @@ function said({ label, one }: Line, sum: number): string {
 const MARGIN = { top: 10 };
 
 function Drawing({
-  stacked,
+  form,
   lines,
   data,
 }: {
-  readonly stacked: boolean;
+  readonly form: Form;
   readonly lines: readonly Line[];
   readonly data: readonly { readonly at: string }[];
 }) {
@@ -100,14 +102,14 @@ function Drawing({
     valueFormatter: (value: number) => count.format(value),
   } as const;
   // Bars, since the line around a stack would take the colour of its last part, also where that is none.
-  if (stacked)
+  if (form !== "line")
     return (
       <BarChart
         {...shared}
         data={[...data]}
-        type="stacked"
+        type={form === "stacked" ? "stacked" : "default"}
         barProps={{ isAnimationActive: false }}
-        barChartProps={{ margin: MARGIN, barCategoryGap: 1 }}
+        barChartProps={{ margin: MARGIN, barCategoryGap: form === "stacked" ? 1 : "15%", barGap: 1 }}
       />
     );
   const last = data.at(-1);

@@ -10,18 +10,21 @@ export interface Figures {
   readonly total?: readonly [string, ...(string | number)[]];
 }
 
+const HEIGHT_MAX = 220;
+
 interface Props {
   readonly title: string;
   /** What the picture shows, in a sentence. */
   readonly summary: string;
   /** What stands beside the title. */
-  readonly aside?: string;
+  readonly aside?: ReactNode;
   readonly figures: Figures;
+  /** How high the picture is; without it, as high as what is in it. */
   readonly height?: number;
   readonly children: ReactNode;
 }
 
-export function Panel({ title, summary, aside, figures, height = 220, children }: Props) {
+export function Panel({ title, summary, aside, figures, height, children }: Props) {
   const [table, setTable] = useState(false);
   const other = table ? "as a picture" : "as a table";
   return (
@@ -49,9 +52,9 @@ export function Panel({ title, summary, aside, figures, height = 220, children }
         </Tooltip>
       </Group>
       {table ? (
-        <FigureTable title={title} figures={figures} height={height} />
+        <FigureTable title={title} figures={figures} {...(height === undefined ? {} : { height })} />
       ) : (
-        <Box role="img" aria-label={summary} mih={height}>
+        <Box role="img" aria-label={summary} {...(height === undefined ? {} : { mih: height })}>
           {children}
         </Box>
       )}
@@ -66,12 +69,12 @@ function FigureTable({
 }: {
   readonly title: string;
   readonly figures: Figures;
-  readonly height: number;
+  readonly height?: number;
 }) {
   return (
     <ScrollArea.Autosize
-      mah={height}
-      mih={height}
+      mah={height ?? HEIGHT_MAX}
+      mih={height ?? 0}
       type="auto"
       viewportProps={{ tabIndex: 0, "aria-label": `${title}, in numbers`, role: "region" }}
     >

@@ -101,7 +101,7 @@ function healthOf({ calls, last_failure, last_answer_at, rate_limited_until }: P
     return { icon: IconClockPause, color: "yellow", words: "It asks to be left alone for a while." };
   const failing = last_failure !== null && (last_answer_at === null || last_failure.at > last_answer_at);
   if (failing) return { icon: IconCloudOff, color: "red", words: "Its last call has failed." };
-  return { icon: IconCircleCheck, color: "green", words: calls === 0 ? "Nothing was asked yet." : "It answers." };
+  return { icon: IconCircleCheck, color: "green", words: calls === 0 ? "Nothing was asked yet." : "Working" };
 }
 
 function Words({

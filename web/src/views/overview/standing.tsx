@@ -1,10 +1,12 @@
 /** How it stands now: what is not settled, where, and for how long it has waited. */
 import { BarChart } from "@mantine/charts";
-import { Center, Group, Progress, Stack, Text } from "@mantine/core";
+import { Anchor, Center, Group, Stack, Text } from "@mantine/core";
 import { memo } from "react";
 import type { ResultOf } from "tidings/client";
-import { CHANNELS, STATES } from "../../parts/states.js";
+import { Link } from "wouter";
+import { CHANNELS, ChannelBadge, STATES } from "../../parts/states.js";
 import { counted } from "../../parts/words.js";
+import { showDeadLetters } from "../ledger/filters.js";
 import { Panel } from "./panel.js";
 
 type Now = ResultOf<"stats/series">["now"];
@@ -20,7 +22,7 @@ const COLORS: Readonly<Record<(typeof RESTS)[number], string>> = {
   LOCKED: "indigo.6",
   ESCALATED: "orange.6",
 };
-const HEIGHT = 220;
+const HEIGHT = 170;
 
 export const Depth = memo(function Depth({ now }: { readonly now: Now }) {
   const rows = NAMES.map((channel) => ({
@@ -33,13 +35,24 @@ export const Depth = memo(function Depth({ now }: { readonly now: Now }) {
     (text) => !text.startsWith("0 "),
   );
   const open = all === 0 ? "everything is settled" : words.join(", ");
-  const aside =
-    now.dead_letters === 0 ? open : `${open}; beside that, ${counted(now.dead_letters, "dead letter")} in the ledger`;
+  const dead = now.dead_letters === 0 ? null : counted(now.dead_letters, "dead letter");
   return (
     <Panel
       title="What is open now"
-      summary={`What is open now: ${aside}`}
-      aside={aside}
+      summary={`What is open now: ${open}${dead === null ? "" : `, ${dead}`}`}
+      aside={
+        <>
+          {open}
+          {dead === null ? null : (
+            <>
+              ,{" "}
+              <Anchor component={Link} href="/ledger" inherit underline="always" onClick={showDeadLetters}>
+                {dead}
+              </Anchor>
+            </>
+          )}
+        </>
+      }
       height={HEIGHT}
       figures={{
         columns: ["Channel", ...RESTS.map((state) => STATES[state].word)],
@@ -85,14 +98,13 @@ export function Oldest({ now, at }: { readonly now: Now; readonly at: number }) 
     return { channel, since, age_ms: since === null ? null : Math.max(0, at - Date.parse(since)) };
   });
   const waiting = rows.filter(({ age_ms }) => age_ms !== null);
-  const longest_ms = Math.max(1, ...waiting.map(({ age_ms }) => age_ms ?? 0));
   const words = waiting.map(({ channel, age_ms }) => `${CHANNELS[channel].word} ${duration(age_ms ?? 0)}`).join(", ");
   const aside = waiting.length === 0 ? "nothing waits" : words;
   return (
     <Panel
-      title="Age of the oldest that waits"
-      summary={`Age of the oldest that waits: ${aside}`}
-      height={HEIGHT}
+      title="Longest wait"
+      summary={`Longest wait: ${aside}`}
+      aside="The oldest that is open, by channel"
       figures={{
         columns: ["Channel", "Waits for"],
         rows: rows.map(({ channel, age_ms }) => [
@@ -102,25 +114,18 @@ export function Oldest({ now, at }: { readonly now: Now; readonly at: number }) 
       }}
     >
       {waiting.length === 0 ? (
-        <Nothing>Nothing waits.</Nothing>
+        <Text size="sm" c="dimmed">
+          Nothing waits.
+        </Text>
       ) : (
-        <Stack gap="md" mih={HEIGHT} justify="center">
+        <Stack gap={6}>
           {waiting.map(({ channel, age_ms }) => (
-            <div key={channel}>
-              <Group justify="space-between" mb={4}>
-                <Text size="sm">{CHANNELS[channel].word}</Text>
-                <Text size="sm" fw={600}>
-                  {duration(age_ms ?? 0)}
-                </Text>
-              </Group>
-              <Progress
-                size="lg"
-                color={`${CHANNELS[channel].color}.6`}
-                // What has only just come can be seen as well.
-                value={Math.max(3, (100 * (age_ms ?? 0)) / longest_ms)}
-                aria-hidden
-              />
-            </div>
+            <Group key={channel} justify="space-between">
+              <ChannelBadge channel={channel} />
+              <Text size="sm" fw={600}>
+                {duration(age_ms ?? 0)}
+              </Text>
+            </Group>
           ))}
         </Stack>
       )}
