@@ -1,6 +1,7 @@
 import { Alert, Code, DataList, Divider, Group, Stack, Text, Title } from "@mantine/core";
 import { IconFileAlert } from "@tabler/icons-react";
 import { useState } from "react";
+import { goesTo, toldWhen } from "../../parts/routing.js";
 import { Matches } from "./matches.js";
 import { PreviewPanel, type Source } from "./preview.js";
 import { type Fixed, fixedBecause, type Turn } from "./switches.js";
@@ -58,24 +59,19 @@ function WhyFixed({ fixed: { kind, why } }: { readonly fixed: Fixed }) {
 
 function Facts({ subscriber }: { readonly subscriber: Subscriber }) {
   const { id, version, types, sources, severity_filter, priority, inject_at, file, built_in } = subscriber;
-  const { address, target, handler, batch_window_ms, max_batch_size, dedupe_window_ms } = subscriber;
+  const { batch_window_ms, max_batch_size, dedupe_window_ms } = subscriber;
+  const axes = axesOf(subscriber);
   const facts: readonly (readonly [string, string | null])[] = [
     ["Id", id],
     ["Version", version],
     ["Takes", types?.join(", ") ?? null],
     ["From", types === null ? null : (sources?.join(", ") ?? "any source")],
     ["Severity", severity_filter === null ? null : `${severity_filter} and above`],
-    ["Urgency", priority === null ? null : `${priority}, at ${inject_at}`],
-    ["Routed", address === null ? null : `${address} / ${target} / ${handler}`],
+    ["Priority", priority],
+    ["Goes to", axes === null ? null : goesTo(axes)],
+    ["Told", axes === null || inject_at === null ? null : toldWhen(axes, inject_at)],
     ["Batched", batched(batch_window_ms, max_batch_size)],
-    [
-      "The same one",
-      dedupe_window_ms === null
-        ? null
-        : dedupe_window_ms === 0
-          ? "is told each time"
-          : `is counted for ${seconds(dedupe_window_ms)}`,
-    ],
+    ["Repeats", repeats(dedupe_window_ms)],
     ["File", built_in ? "built in" : (file ?? "given by the program")],
   ];
   return (
@@ -101,6 +97,15 @@ function Facts({ subscriber }: { readonly subscriber: Subscriber }) {
 function batched(window_ms: number | null, size: number | null): string | null {
   if (window_ms === null) return null;
   return window_ms === 0 ? "each by itself" : `up to ${size} within ${seconds(window_ms)}`;
+}
+
+function repeats(window_ms: number | null): string | null {
+  if (window_ms === null) return null;
+  return window_ms === 0 ? "told each time" : `merged for ${seconds(window_ms)}`;
+}
+
+function axesOf({ address, target, handler }: Subscriber) {
+  return address === null || target === null || handler === null ? null : { address, target, handler };
 }
 
 function seconds(ms: number): string {

@@ -58,7 +58,12 @@ export default function Subscribers() {
         // The page does not scroll, its parts do; and the lock would write styles that the policy refuses.
         lockScroll={false}
         size="xl"
-        title={<Text fw={600}>{chosen?.name ?? id ?? ""}</Text>}
+        title={
+          // It has the focus first, and not the button that closes it.
+          <Text fw={600} tabIndex={-1} data-autofocus style={{ outline: "none" }}>
+            {chosen?.name ?? id ?? ""}
+          </Text>
+        }
         closeButtonProps={{ "aria-label": "Close" }}
         // The page has a banner already.
         attributes={{ header: { role: "presentation" } }}

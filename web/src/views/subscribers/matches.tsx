@@ -1,8 +1,10 @@
 /** What a subscriber took last. */
 import { Anchor, Badge, Button, Code, Table, Text } from "@mantine/core";
 import { IconEye } from "@tabler/icons-react";
+import { Fragment } from "react";
 import { Link } from "wouter";
 import { Time } from "../../parts/time.js";
+import classes from "./table.module.css";
 import type { Match } from "./types.js";
 
 const OUTCOMES: Readonly<Record<Match["outcome"], string>> = {
@@ -32,7 +34,7 @@ export function Matches({
         {matches.map(({ event_id, event_type, at, outcome, notification_id }) => (
           <Table.Tr key={event_id}>
             <Table.Td>
-              <Code className="outside">{event_type}</Code>
+              <Code className={classes["dotted"] ?? ""}>{dotted(event_type)}</Code>
             </Table.Td>
             <Table.Td visibleFrom="xs">
               <Badge variant="default" tt="none" fw={500}>
@@ -61,4 +63,19 @@ export function Matches({
       </Table.Tbody>
     </Table>
   );
+}
+
+/** A type of event is broken after its dots, and not within its words. */
+function dotted(type: string) {
+  return type.split(".").map((word, index) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: a type never changes
+    <Fragment key={index}>
+      {index === 0 ? null : (
+        <>
+          .<wbr />
+        </>
+      )}
+      {word}
+    </Fragment>
+  ));
 }

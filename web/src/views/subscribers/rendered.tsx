@@ -1,5 +1,6 @@
 import { Alert, Badge, Code, Group, Spoiler, Stack, Tabs, Text } from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
+import { POINTS } from "../../parts/routing.js";
 import { ChannelBadge, SeverityIcon } from "../../parts/states.js";
 import type { Preview } from "./types.js";
 
@@ -28,7 +29,8 @@ export function Rendered({ preview }: { readonly preview: Preview }) {
           <>
             <ChannelBadge channel={channel} />
             <Text size="xs" c="dimmed">
-              priority {priority}, at {inject_at}
+              priority {priority}
+              {channel === "agent" || channel === "context" ? `, ${POINTS[inject_at]}` : ""}
             </Text>
           </>
         )}

@@ -39,7 +39,7 @@ export interface Fixed {
 /** Null if it can be turned. */
 export function fixedBecause({ core_reason, state, enabled }: Subscriber): Fixed | null {
   if (core_reason !== null) return { kind: "core", why: `Always on: ${core_reason}.` };
-  if (enabled === null) return { kind: "broken", why: "Nothing of it is in effect: its file is broken." };
-  if (state === "loaded") return { kind: "not_enabled", why: "Off for everybody: its file has enabled = false." };
+  if (enabled === null) return { kind: "broken", why: "Not in effect: its file is broken." };
+  if (state === "loaded") return { kind: "not_enabled", why: "Off for all: its file has enabled = false." };
   return null;
 }

@@ -1,4 +1,4 @@
-import { ActionIcon, Anchor, Badge, Code, Group, Switch, Table, Text, Tooltip } from "@mantine/core";
+import { Anchor, Badge, Button, Code, Group, Switch, Table, Text, Tooltip } from "@mantine/core";
 import { IconFileAlert, IconLock, IconPlugOff, type TablerIcon } from "@tabler/icons-react";
 import { Link } from "wouter";
 import { Time } from "../../parts/time.js";
@@ -13,13 +13,15 @@ export function SubscriberTable({
   readonly subscribers: readonly Subscriber[];
   readonly turn: Turn;
 }) {
+  // A column that says nothing is none.
+  const withState = subscribers.some(isWorthAWord);
   return (
     <Table verticalSpacing="sm" highlightOnHover aria-label="Subscribers">
       <Table.Thead>
         <Table.Tr>
           <Table.Th>Subscriber</Table.Th>
           <Table.Th visibleFrom="md">Takes</Table.Th>
-          <Table.Th visibleFrom="sm">State</Table.Th>
+          {withState ? <Table.Th visibleFrom="sm">State</Table.Th> : null}
           <Table.Th visibleFrom="sm" className={classes["narrow"] ?? ""}>
             Last match
           </Table.Th>
@@ -28,14 +30,22 @@ export function SubscriberTable({
       </Table.Thead>
       <Table.Tbody>
         {subscribers.map((one) => (
-          <Row key={`${one.file} ${one.id}`} subscriber={one} turn={turn} />
+          <Row key={`${one.file} ${one.id}`} subscriber={one} turn={turn} withState={withState} />
         ))}
       </Table.Tbody>
     </Table>
   );
 }
 
-function Row({ subscriber, turn }: { readonly subscriber: Subscriber; readonly turn: Turn }) {
+function Row({
+  subscriber,
+  turn,
+  withState,
+}: {
+  readonly subscriber: Subscriber;
+  readonly turn: Turn;
+  readonly withState: boolean;
+}) {
   const { id, name, description, types, last_matches } = subscriber;
   const [last] = last_matches;
   return (
@@ -50,9 +60,11 @@ function Row({ subscriber, turn }: { readonly subscriber: Subscriber; readonly t
         <Text size="sm" c="dimmed" className="outside">
           {description ?? "Its file cannot be read."}
         </Text>
-        <Text size="sm" hiddenFrom="sm" component="div" mt={4}>
-          <StateWord subscriber={subscriber} />
-        </Text>
+        {isWorthAWord(subscriber) ? (
+          <Text size="sm" hiddenFrom="sm" component="div" mt={4}>
+            <StateWord subscriber={subscriber} />
+          </Text>
+        ) : null}
       </Table.Td>
       <Table.Td visibleFrom="md">
         <Group gap={6} wrap="nowrap">
@@ -68,9 +80,9 @@ function Row({ subscriber, turn }: { readonly subscriber: Subscriber; readonly t
           ) : null}
         </Group>
       </Table.Td>
-      <Table.Td visibleFrom="sm">
-        <StateWord subscriber={subscriber} />
-      </Table.Td>
+      {withState ? (
+        <Table.Td visibleFrom="sm">{isWorthAWord(subscriber) ? <StateWord subscriber={subscriber} /> : null}</Table.Td>
+      ) : null}
       <Table.Td visibleFrom="sm">
         {last === undefined ? (
           <Text size="xs" c="dimmed">
@@ -107,6 +119,11 @@ const STATES = {
   broken: { color: "red", word: "broken" },
 } as const;
 
+/** Most are active, and what is off for all says so where it would be switched. */
+function isWorthAWord({ state }: Subscriber): boolean {
+  return state === "disabled" || state === "broken";
+}
+
 export function StateWord({ subscriber: { state } }: { readonly subscriber: Subscriber }) {
   const { color, word } = STATES[state];
   return (
@@ -117,10 +134,12 @@ export function StateWord({ subscriber: { state } }: { readonly subscriber: Subs
 }
 
 /** What is always on does not look like what is off for everybody. */
-export const FIXED: Readonly<Record<Fixed["kind"], { readonly icon: TablerIcon; readonly color: string }>> = {
-  core: { icon: IconLock, color: "indigo" },
-  not_enabled: { icon: IconPlugOff, color: "gray" },
-  broken: { icon: IconFileAlert, color: "red" },
+export const FIXED: Readonly<
+  Record<Fixed["kind"], { readonly icon: TablerIcon; readonly color: string; readonly word: string }>
+> = {
+  core: { icon: IconLock, color: "indigo", word: "Always on" },
+  not_enabled: { icon: IconPlugOff, color: "gray", word: "Off for all" },
+  broken: { icon: IconFileAlert, color: "red", word: "Not in effect" },
 };
 
 /** Whether this user is told of it; where that is fixed, why. */
@@ -137,18 +156,22 @@ export function Told({
   const { id, name, state } = subscriber;
   const fixed = fixedBecause(subscriber);
   if (fixed !== null) {
-    const { icon: Icon, color } = FIXED[fixed.kind];
+    const { icon: Icon, color, word } = FIXED[fixed.kind];
     return (
       <Tooltip label={fixed.why} multiline maw={280} events={{ hover: true, focus: true, touch: true }}>
-        <ActionIcon
+        <Button
           component={Link}
           href={addressOf(id)}
           variant="subtle"
+          size="compact-xs"
+          px={0}
+          fw={500}
           color={color}
+          leftSection={<Icon size={16} stroke={1.7} aria-hidden />}
           aria-label={`${name ?? id}. ${fixed.why}`}
         >
-          <Icon size={18} stroke={1.7} aria-hidden />
-        </ActionIcon>
+          {word}
+        </Button>
       </Tooltip>
     );
   }
