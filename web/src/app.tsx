@@ -2,6 +2,7 @@
 import {
   ActionIcon,
   AppShell,
+  Badge,
   Burger,
   Group,
   Indicator,
@@ -91,6 +92,7 @@ function Frame() {
             leftSection={<Icon size={18} stroke={1.7} aria-hidden />}
             active={location.startsWith(path)}
             aria-current={location.startsWith(path) ? "page" : undefined}
+            rightSection={path === "/inbox" ? <UnreadCount /> : null}
             onClick={enter}
             mb={2}
             style={{ borderRadius: "var(--mantine-radius-md)" }}
@@ -124,6 +126,17 @@ function useUnread(): { readonly unread: number; readonly shown: string } {
   const counts = useCounts();
   const unread = counts?.unread ?? 0;
   return { unread, shown: counts !== null && unread >= counts.cap ? `${counts.cap}+` : String(unread) };
+}
+
+/** As the bell has it, which says so also to those who do not see it. */
+function UnreadCount() {
+  const { unread, shown } = useUnread();
+  if (unread === 0) return null;
+  return (
+    <Badge size="sm" aria-hidden>
+      {shown}
+    </Badge>
+  );
 }
 
 /** For whoever has the page among many: where it stands, and how much waits. */

@@ -21,7 +21,7 @@ export interface Place {
 export const PLACES: readonly Place[] = [
   {
     path: "/threads",
-    label: "Conversation",
+    label: "Conversations",
     icon: IconMessages,
     load: () => import("./views/conversation/index.js"),
   },

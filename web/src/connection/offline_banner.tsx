@@ -3,6 +3,7 @@ import { Button, Group, Text } from "@mantine/core";
 import { IconPlugConnectedX } from "@tabler/icons-react";
 import { useEffect, useState } from "react";
 import { useClient, useConnection } from "../session/session.js";
+import classes from "./offline_banner.module.css";
 
 /** A connection that comes back at once is not worth a word. */
 const PATIENCE_MS = 600;
@@ -21,16 +22,16 @@ export function OfflineBanner() {
     return () => clearTimeout(timer);
   }, [away]);
   if (!away || !late) return null;
-  const since = client.cursor === null ? "" : ` from entry ${client.cursor.after_seq} of the journal`;
+  const since =
+    client.cursor === null ? "" : `: this page goes on from entry ${client.cursor.after_seq} of the journal`;
   return (
-    <Group role="status" bg="yellow.2" c="black" px="md" py={6} gap="sm" wrap="nowrap">
-      <IconPlugConnectedX size={18} aria-hidden />
+    <Group role="status" className={classes["banner"] ?? ""} px="md" py={6} gap="sm" wrap="nowrap">
+      <IconPlugConnectedX size={18} aria-hidden style={{ flexShrink: 0 }} />
       <Text size="sm" style={{ flex: 1 }}>
-        The server does not answer
-        {detail !== null && detail.attempt > 1 ? ` (try ${detail.attempt})` : ""}. Nothing is lost: when it is back,
-        this page goes on{since}.
+        <b>Offline, trying again{detail !== null && detail.attempt > 1 ? ` (${detail.attempt})` : ""}.</b> Nothing is
+        lost{since}.
       </Text>
-      <Button size="compact-sm" variant="white" color="dark" onClick={() => client.retryNow()}>
+      <Button size="compact-sm" variant="default" style={{ flexShrink: 0 }} onClick={() => client.retryNow()}>
         Try now
       </Button>
     </Group>

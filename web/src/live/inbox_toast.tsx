@@ -3,7 +3,7 @@ import { Group, Text, UnstyledButton } from "@mantine/core";
 import { useEffect } from "react";
 import type { NotificationView } from "tidings/client";
 import { SEVERITIES } from "../parts/states.js";
-import { namesOf, shortId } from "../parts/words.js";
+import { isPlainNotice, namesOf, shortId } from "../parts/words.js";
 import { type Acknowledgements, usePageVisible } from "./inbox_acknowledgements.js";
 import { openThreadNow } from "./open_thread.js";
 import { oneLine } from "./rows.js";
@@ -15,14 +15,17 @@ const PLAIN: ReadonlySet<NotificationView["severity"]> = new Set(["debug", "info
 export function ToastTitle({ notification }: { readonly notification: NotificationView }) {
   const { count, severity } = notification;
   const { name, kind } = namesOf(notification);
+  const { word } = SEVERITIES[severity];
+  // What has no name of its own is called by how serious it is.
+  const isNamed = !isPlainNotice(notification) || PLAIN.has(severity);
   return (
     <Group component="span" gap={6} wrap="nowrap">
       <Text span inherit className="outside" truncate>
-        {name}
+        {isPlainNotice(notification) ? titled(isNamed ? name : word) : name}
       </Text>
-      {PLAIN.has(severity) ? null : (
+      {PLAIN.has(severity) || !isNamed ? null : (
         <Text span size="xs" fw={600} style={{ whiteSpace: "nowrap" }}>
-          {SEVERITIES[severity].word}
+          {word}
         </Text>
       )}
       <Text span size="xs" c="dimmed" fw={400} className="outside" truncate>
@@ -35,6 +38,10 @@ export function ToastTitle({ notification }: { readonly notification: Notificati
       ) : null}
     </Group>
   );
+}
+
+function titled(word: string): string {
+  return `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
 }
 
 export function NotificationToast({
