@@ -9,7 +9,7 @@ import { launchChromium } from "./chromium.mjs";
 
 const OUTPUT = process.argv[2] ?? "docs/screenshots";
 const WIDE = { name: "wide", width: 1_280, height: 860 };
-const NARROW = { name: "narrow", width: 390, height: 844 };
+const NARROW = { name: "narrow", width: 390, height: 844, isMobile: true, hasTouch: true };
 const LOOKS = [WIDE, NARROW].flatMap((size) => ["light", "dark"].map((scheme) => ({ ...size, scheme })));
 /** What passes by, and what is deep inside: in these alone. */
 const FEW = [
@@ -33,7 +33,8 @@ try {
           if (name === "conversation") await toItem(page);
           await shoot(page, name, look);
           // The lower half of what is longer than a screen.
-          if (name === "overview") await lower(page, page.getByRole("region", { name: "Provider", exact: true }), look);
+          if (name === "overview")
+            await lower(page, page.getByRole("region", { name: "Wakes and carriers", exact: true }), look);
           if (name === "story") await lower(page, page.locator("[data-kind=settle]"), look);
         }
       });
@@ -71,7 +72,7 @@ async function lower(page, part, look) {
 async function running(page, server, look) {
   const { thread_id } = await server.call("thread/start");
   await go(page, server, `/threads/${thread_id}`);
-  const input = "Please explain in detail how I get to hear of things here.";
+  const input = "Please explain in detail how notifications reach me here.";
   const { turn_id } = await server.call("turn/start", { thread_id, input });
   await page.getByText("it is written down").waitFor({ timeout: PATIENCE_MS });
   await page.screenshot({ path: pathOf("running", look) });
@@ -80,7 +81,7 @@ async function running(page, server, look) {
 
 async function toast(page, server, look) {
   await go(page, server, "/overview");
-  const content = `The certificate of ${look.name === WIDE.name ? "shop" : "docs"}.example.com expires in three days.`;
+  const content = `The certificate for ${look.name === WIDE.name ? "shop" : "docs"}.example.com expires in three days.`;
   await server.call("notification/notify", { content, severity: "warning", target: "user" });
   await page.getByText(content).waitFor({ timeout: PATIENCE_MS });
   await shoot(page, "toast", look);
@@ -101,7 +102,7 @@ async function offline(page, server, look, ready) {
   await go(page, server, "/inbox");
   await page.getByRole("grid").waitFor({ timeout: PATIENCE_MS });
   ready();
-  await page.getByText("The server does not answer").waitFor({ timeout: PATIENCE_MS });
+  await page.getByText("Offline, trying again").waitFor({ timeout: PATIENCE_MS });
   await shoot(page, "offline", look);
 }
 
@@ -152,9 +153,16 @@ async function served(use) {
   }
 }
 
-async function opened({ url, token }, { width, height, scheme }, use, { isNew = false } = {}) {
+async function opened(
+  { url, token },
+  { width, height, scheme, isMobile = false, hasTouch = false },
+  use,
+  { isNew = false } = {},
+) {
   const context = await browser.newContext({
     viewport: { width, height },
+    isMobile,
+    hasTouch,
     colorScheme: scheme,
     reducedMotion: "reduce",
   });

@@ -22,19 +22,19 @@ export async function furnish(call) {
     source: "mcp",
     severity: "warning",
     thread_id,
-    payload: { server: "files", reason: "the process ended with code 1" },
+    payload: { server: "files", reason: "the process exited with code 1" },
   });
   await say("What can you do?");
   await explained(call, thread_id);
   await call("notification/notify", {
     thread_id,
-    content: "The deployment of api to production waits for an approval.",
+    content: "The deployment of api to production is waiting for your approval.",
     severity: "warning",
     target: "user",
   });
   const told = await call("notification/notify", {
     thread_id,
-    content: "The certificate of api.example.com expires tomorrow.",
+    content: "The certificate for api.example.com expires tomorrow.",
     severity: "error",
     target: "user",
     handler: "agent",
@@ -44,15 +44,15 @@ export async function furnish(call) {
     ({ state }) => state === "DELIVERED" || state === "ESCALATED",
   );
   const notes = [
-    ["info", "Build 412 of main is green: 2,848 tests passed."],
-    ["warning", "The token budget of today is used to 80 percent."],
-    ["error", "The backup of last night failed: no space left on the device."],
-    ["critical", "The certificate of mail.example.com has expired."],
+    ["info", "Build 412 on main passed: 2,848 tests are green."],
+    ["warning", "80% of today's token budget is used up."],
+    ["error", "Last night's backup failed: no space left on device."],
+    ["critical", "The certificate for mail.example.com has expired."],
   ];
   for (const [severity, content] of notes)
     await call("notification/notify", { content, severity, target: "user", dedupe_key: content });
   const short = await call("notification/notify", {
-    content: "Nobody was there to see this in time.",
+    content: "The preview of pull request 87 is up for ten minutes.",
     target: "user",
     ttl_ms: 1,
   });
@@ -61,10 +61,13 @@ export async function furnish(call) {
     ({ state }) => state === "FAILED",
   );
   const quiet = await call("thread/start");
-  await call("turn/start", { thread_id: quiet.thread_id, input: "Is the nightly build through?" });
+  await call("turn/start", { thread_id: quiet.thread_id, input: "Has the nightly build finished?" });
   // Something waits: for an agent that rests, and for one that is nobody's turn yet.
   await call("thread/pause", { thread_id: quiet.thread_id });
-  await call("notification/notify", { thread_id: quiet.thread_id, content: "The nightly build has used 40 minutes." });
+  await call("notification/notify", {
+    thread_id: quiet.thread_id,
+    content: "The nightly build has been running for 40 minutes.",
+  });
   const { notifications } = await call("notification/list", { thread_id, channel: "floor" });
   return [
     { name: "conversation", at: `/threads/${thread_id}` },
@@ -84,7 +87,7 @@ export async function furnish(call) {
 async function explained(call, thread_id) {
   const { turn_id } = await call("turn/start", {
     thread_id,
-    input: "Please explain in detail how I get to hear of things here.",
+    input: "Please explain in detail how notifications reach me here.",
   });
   await eventually(
     () => call("thread/read", { thread_id }),
@@ -93,7 +96,7 @@ async function explained(call, thread_id) {
   await setTimeout(SOME_WORDS_MS);
   await call("notification/notify", {
     thread_id,
-    content: "The disk of the build machine is full: nothing can be written any more.",
+    content: "The disk of the build machine is full: builds cannot write anything.",
     severity: "critical",
     kind: "host.disk.full",
   });

@@ -19,6 +19,12 @@ test("other text is as it is, without the time that stands beside it anyway", ()
   expect(readable('mcp_down: files since: "2026-01-03T15:30:05.000Z"')).toBe("mcp_down: files");
 });
 
+test("what a template calls it is left to models where a sentence follows", () => {
+  expect(readable("mcp_down: MCP server files has disconnected")).toBe("MCP server files has disconnected");
+  for (const text of ["mcp_down: files", "Note: it is late", "api: it is down", "see foo_bar: it is late"])
+    expect(readable(text)).toBe(text);
+});
+
 test("what is cut off in a row ends there", () => {
   expect(readable("tools[3]{tool,error}: shell,time…")).toBe("Tools: shell, time…, and 2 more");
   expect(readable("tools[3]{tool,error}: sh")).toBe("Tools: sh, and 2 more");

@@ -23,6 +23,21 @@ describe("a sentence", () => {
     expect(sentenceOf(line({ text: "Nothing of the kind." }))).toEqual([{ text: "Nothing of the kind." }]);
   });
 
+  test("does not say again what stands above it, and has the page's word for a thread", () => {
+    const text = `Event ${ID}: a.b from c, severity info, for user u, thread ${ID}.`;
+    expect(sentenceOf(line({ text }))).toEqual([
+      { text: "a.b from c, severity info, for user u, in the conversation " },
+      { id: ID },
+      { text: " (" },
+      { id: ID },
+      { text: ")." },
+    ]);
+    const none = `Event ${ID}: a.b from c, severity info, for user u.`;
+    expect(sentenceOf(line({ text: none }))[0]).toEqual({ text: "a.b from c, severity info, for user u (" });
+    const closed = line({ kind: "expire", text: "A dead letter: its thread was closed. [FAILED]", path: ["FAILED"] });
+    expect(sentenceOf(closed)).toEqual([{ text: "A dead letter: its conversation was closed." }]);
+  });
+
   test("takes no time that there cannot be for one", () => {
     const text = "until 2026-99-99T99:99:99Z";
     expect(sentenceOf(line({ text }))).toEqual([{ text }]);
@@ -48,11 +63,10 @@ describe("a sentence", () => {
 });
 
 test("how long after the line before it", () => {
-  const after = (ms: number) =>
-    offsetOf(line({ at: new Date(Date.parse(AT) + ms).toISOString() }), line({ at: AT })) ?? "";
+  const after = (ms: number) => offsetOf(line({ at: new Date(Date.parse(AT) + ms).toISOString() }), line({ at: AT }));
   expect(offsetOf(line({}), undefined)).toBeNull();
-  expect(after(0)).toBe("at once");
-  expect(after(-5)).toBe("at once");
+  expect(after(0)).toBeNull();
+  expect(after(-5)).toBeNull();
   expect(after(7)).toBe("+7 ms");
   expect(after(1_260)).toBe("+1.2 s");
   expect(after(59_999)).toBe("+59.9 s");

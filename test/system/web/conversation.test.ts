@@ -368,7 +368,7 @@ describe("what the system does", () => {
     const { story } = await server.call<{ story: { text: string }[] }>("notification/explain", { id });
     expect(story.filter(({ text }) => text.includes("rendered"))).toHaveLength(1);
 
-    await other.pill("Notice").getByRole("button", { name: "Mark as read" }).click();
+    await other.pill("Notice").getByRole("button", { name: "Dismiss" }).click();
     for (const one of [talk, other]) {
       await one.page
         .getByRole("link", { name: /good day/ })
@@ -392,7 +392,7 @@ test("whoever looks into another's conversation is told whose it is, and changes
   await page.getByRole("note").getByText("ada is looked at").waitFor();
   await theirs.log.getByRole("article", { name: "ada is looked at" }).getByText("good day").waitFor();
   expect(await theirs.from("You").count()).toBe(0);
-  for (const name of ["Mark as read", "This conversation", "Send"])
+  for (const name of ["Dismiss", "This conversation", "Send"])
     expect(await page.getByRole("button", { name }).count()).toBe(0);
   expect(await theirs.field.count()).toBe(0);
   // Nobody tells this page what is another's.
@@ -536,7 +536,7 @@ describe("connections that break", () => {
     proxy.pointAt("http://127.0.0.1:1");
     proxy.cut();
     await talk.said("The server does not answer.");
-    await talk.pill("Notice").getByRole("button", { name: "Mark as read" }).click();
+    await talk.pill("Notice").getByRole("button", { name: "Dismiss" }).click();
     proxy.pointAt(server.url);
     await eventually(
       () => read(id),

@@ -68,7 +68,7 @@ describe("the entrance", () => {
 test("every place can be reached", async () => {
   const server = await Server.start({ agent: "its own" });
   const page = await openApp(server);
-  for (const name of ["Inbox", "Ledger", "Subscribers", "Overview", "Try it", "Conversation"]) {
+  for (const name of ["Inbox", "Ledger", "Subscribers", "Overview", "Try it", "Conversations"]) {
     await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name }).click();
     await page.getByRole("heading", { level: 1, name }).waitFor();
   }
@@ -82,7 +82,7 @@ test("the server is killed under the page: it says so, and goes on when the serv
   await server.kill();
   await page
     .getByRole("status")
-    .getByText(/The server does not answer.* this page goes on from entry \d+ of the journal/)
+    .getByText(/Offline, trying again.* this page goes on from entry \d+ of the journal/)
     .waitFor();
   // Nobody has been there yet: it opens when it can.
   await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Ledger" }).click();
@@ -95,7 +95,7 @@ test("the server is killed under the page: it says so, and goes on when the serv
     .waitFor();
   await page.getByRole("button", { name: "Try now" }).click();
   const again = await Server.start({ data: server.data, args: ["--port", port] });
-  await page.getByRole("status").getByText("The server does not answer").waitFor({ state: "hidden" });
+  await page.getByRole("status").getByText("Offline, trying again").waitFor({ state: "hidden" });
   await ledger.waitFor();
   await again.call("notification/notify", { content: "It is back", target: "user" });
   await page.getByRole("link", { name: "Inbox, 1 unread" }).waitFor();

@@ -58,7 +58,7 @@ test("says what to do where nothing has happened; then shows what does, by itsel
       agent: ["0", "0", "0", "0"],
       context: ["0", "0", "0", "0"],
     });
-  expect(await figures(page, "Age of the oldest that waits")).toMatchObject({
+  expect(await figures(page, "Longest wait")).toMatchObject({
     inbox: ["nothing waits"],
     context: ["nothing waits"],
   });
@@ -96,7 +96,7 @@ test("a dead letter is not open; it is named beside what is", async () => {
   const page = await openApp(server, { at: "/overview" });
   await page
     .getByRole("img", {
-      name: "What is open now: everything is settled; beside that, 1 dead letter in the ledger",
+      name: "What is open now: everything is settled, 1 dead letter",
       exact: true,
     })
     .waitFor();
@@ -113,7 +113,7 @@ test("how the provider does", async () => {
   await provider.getByText("Nothing was asked yet.").waitFor();
   const { thread_id } = await server.call("thread/start");
   await server.call("turn/start", { thread_id, input: "hello" });
-  await provider.getByText("It answers.").waitFor();
+  await provider.getByText("Working", { exact: true }).waitFor();
   expect(await figures(page, "Provider")).toMatchObject({ calls: ["1"], answered: ["1"], failures: ["0"] });
   await page.getByRole("button", { name: "Provider: as a picture" }).click();
   await provider.getByText(/^Counted since the server was started/).waitFor();

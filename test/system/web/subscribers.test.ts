@@ -37,7 +37,7 @@ test("one that is switched off is muted, and told again when it is on; what it t
   expect(await report(server)).toMatchObject({ state: "SUPPRESSED", reason: "muted" });
 
   await told.press("Space");
-  await cli.getByRole("cell", { name: "active", exact: true }).waitFor();
+  await cli.getByRole("cell", { name: "switched off", exact: true }).waitFor({ state: "detached" });
   expect(await server.call("settings/get")).toMatchObject({ disabled_subscribers: [] });
   const again = await report(server);
   expect(again).toMatchObject({ state: "DISPATCHED", channel: "inbox" });
@@ -71,9 +71,9 @@ test("a core one cannot be switched off, and says why", async () => {
   await page.keyboard.press("Escape");
   await drawer.waitFor({ state: "detached" });
 
-  // One that is off for everybody does not look like it; and a type of event is never broken within a word.
+  // One that is off for all does not look like it; and a type of event is never broken within a word.
   const icon = (name: string) => page.getByRole("link", { name }).locator("svg").getAttribute("class");
-  expect(await icon("Tool calls. Off for everybody")).not.toBe(await icon("Exceeded budgets. Always on"));
+  expect(await icon("Tool calls. Off for all")).not.toBe(await icon("Exceeded budgets. Always on"));
   const type = await core.getByText("budget.token.exceeded").boundingBox();
   expect(type?.height).toBeLessThan(30);
 });
