@@ -304,6 +304,20 @@ describe("what the system does", () => {
     expect(await talk.page.getByRole("switch", { name: "Show what the agent was told" }).isChecked()).toBe(true);
   });
 
+  test("on a phone the menu of the conversation shows what the agent was told", async () => {
+    const talk = await Talk.open({ width: 390, height: 844 });
+    await talk.told({ content: "Tea is ready", target: "user", handler: "agent" });
+    await talk.from("Agent").getByText("You should know: Tea is ready").waitFor();
+    await talk.idle();
+    expect(await talk.page.getByRole("switch").count()).toBe(0);
+    await talk.page.getByRole("button", { name: "This conversation" }).click();
+    await talk.page.getByRole("menuitem", { name: "Show what the agent was told" }).click();
+    await talk.pill("Told to the agent").first().waitFor();
+    await talk.page.getByRole("button", { name: "This conversation" }).click();
+    await talk.page.getByRole("menuitem", { name: "Hide what the agent was told" }).click();
+    await talk.pill("Told to the agent").first().waitFor({ state: "detached" });
+  });
+
   test("what it does not tell is escalated, in its place, and acknowledged when it is seen", async () => {
     const talk = await Talk.open();
     await talk.say("stay silent");
@@ -401,6 +415,14 @@ test("whoever looks into another's conversation is told whose it is, and changes
   await theirs.pill("Notice").getByText("And now it is full").waitFor();
   await theirs.pill("Notice").first().getByRole("link", { name: "Its story, in the ledger" }).click();
   await page.waitForURL(new RegExp(`#/ledger/${id}$`));
+
+  // Also on a phone, where its menu is for looking alone.
+  const phone = await openApp(server, { at: `/threads/${thread_id}`, width: 390, height: 844 });
+  await phone.getByRole("button", { name: "This conversation" }).click();
+  await expect
+    .poll(() => phone.getByRole("menuitem").allTextContents(), LIMIT)
+    .toEqual(["Show what the agent was told"]);
+  await phone.close();
 
   // What is one's own is acknowledged, and by then the other would have been.
   const { thread_id: mine } = await server.call<{ thread_id: string }>("thread/start");

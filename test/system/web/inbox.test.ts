@@ -382,6 +382,22 @@ describe("the list", () => {
     }
   });
 
+  test("has dead letters, which can be sent again from there, once", async () => {
+    const ada = await Person.on(server, "ada was late");
+    const id = await ada.notify("Too late for anybody", { ttl_ms: 1 });
+    await expect.poll(() => ada.read(id), LIMIT).toMatchObject({ state: "FAILED" });
+    const page = await openLive(server, { token: ada.token, at: `/inbox/${id}` });
+    const open = page.getByRole("region", { name: "Notification", exact: true });
+    expect(await open.getByRole("button", { name: "Dismiss" }).count()).toBe(0);
+    await open.getByRole("button", { name: "Send again" }).click();
+    await page.waitForURL((url) => url.hash.startsWith("#/ledger/"));
+    expect(await ada.read(page.url().split("/").at(-1) ?? "")).toMatchObject({ redrive_of: id });
+    await page.goto(`${server.url}/#/inbox/${id}`);
+    await open.getByText("Meant for your inbox; nobody saw it in time.").waitFor();
+    await page.waitForLoadState("networkidle");
+    expect(await open.getByRole("button", { name: "Send again" }).count()).toBe(0);
+  });
+
   test("at midnight what is of today is of yesterday", async () => {
     const ada = await Person.on(server, "ada stays up");
     const id = await ada.notify("Before midnight");

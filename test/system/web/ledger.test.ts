@@ -74,6 +74,11 @@ describe("a story", () => {
       .getByText(/^\+[\d.]+ (ms|s)$/)
       .first()
       .waitFor();
+    // What is for whoever looks into how it works is folded away.
+    expect(await content.textContent()).not.toContain("Lease epoch");
+    await story(page).getByRole("button", { name: "Details" }).click();
+    await story(page).getByRole("row", { name: "Declared address session, target agent, handler system" }).waitFor();
+    await story(page).getByRole("row", { name: "Goes to the agent, as context" }).waitFor();
     await story(page).getByRole("button", { name: "Show the event" }).click();
     expect(await story(page).getByRole("region", { name: "The event" }).textContent()).toContain('"direct.notify"');
     await bell(page, 0).waitFor();
@@ -227,6 +232,18 @@ describe("the table", () => {
     await story(page).getByRole("link", { name: "Conversation: Is the build through?" }).waitFor();
   });
 
+  test("has a column for counts when something came more than once", async () => {
+    const ada = await Person.on(server, "ada counts");
+    await ada.notify("Once", { dedupe_key: "count" });
+    const page = await openLive(server, { token: ada.token, at: "/ledger" });
+    await row(page, "Ledger", "Once").waitFor();
+    const column = page.getByRole("columnheader", { name: "Count" });
+    expect(await column.count()).toBe(0);
+    await ada.notify("Once", { dedupe_key: "count" });
+    await column.waitFor();
+    await row(page, "Ledger", "Once").getByText("2", { exact: true }).waitFor();
+  });
+
   test("has no column for users while there is but one", async () => {
     const alone = await Server.start();
     const ada = await Person.on(alone, "ada alone");
@@ -354,13 +371,15 @@ describe("the table", () => {
       await scrollTo(page, 1);
       return status.textContent();
     };
-    await expect.poll(atEnd, { timeout: 60_000, interval: 20 }).toBe("10,000 notifications");
+    await expect.poll(atEnd, { timeout: 60_000, interval: 20 }).toBe("10,000 notifications, without those kept back");
     await inOrder(page, COUNT);
     // One key does the same.
     await page.reload();
     await row(page, "Ledger", `number ${COUNT - 1} of them`).waitFor();
     await page.keyboard.press("End");
-    await expect.poll(() => status.textContent(), { timeout: 60_000 }).toBe("10,000 notifications");
+    await expect
+      .poll(() => status.textContent(), { timeout: 60_000 })
+      .toBe("10,000 notifications, without those kept back");
     await expect.poll(() => page.locator("[aria-selected=true]").textContent(), LIMIT).toContain("number 0 of them");
   });
 

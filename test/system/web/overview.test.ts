@@ -104,6 +104,9 @@ test("a dead letter is not open; it is named beside what is", async () => {
     .getByRole("img", { name: "Escalated, suppressed, failed in the last 5 minutes" })
     .getByText("failed")
     .waitFor();
+  await page.getByRole("link", { name: "1 dead letter" }).click();
+  await page.getByRole("grid", { name: "Ledger" }).getByText("too late").waitFor();
+  expect(await page.getByRole("radio", { name: "Dead letters" }).isChecked()).toBe(true);
 });
 
 test("how the provider does", async () => {
