@@ -111,6 +111,7 @@ ${more}`;
     [`/ledger/${id}`, thread_id],
   ] as const) {
     await page.goto(`${server.url}/#${place}`);
+    if (text === thread_id) await page.getByRole("button", { name: "Details", exact: true }).click();
     await page.getByText(text).first().waitFor();
     await isSound();
   }

@@ -38,6 +38,7 @@ test("one that is switched off is muted, and told again when it is on; what it t
 
   await told.press("Space");
   await cli.getByRole("cell", { name: "switched off", exact: true }).waitFor({ state: "detached" });
+  expect(await told.isChecked()).toBe(true);
   expect(await server.call("settings/get")).toMatchObject({ disabled_subscribers: [] });
   const again = await report(server);
   expect(again).toMatchObject({ state: "DISPATCHED", channel: "inbox" });
@@ -112,7 +113,9 @@ test("a file that is broken is named with its line and reason, and no more when 
   await alert.getByText(/^builds.toml is not valid TOML/).waitFor();
   await writeFile(path, file("normal"));
   await alert.waitFor({ state: "detached" });
-  await row(page, "Our builds").getByRole("cell", { name: "active", exact: true }).waitFor();
+  // It is active: there is nothing to say of that but the switch, which is on.
+  await row(page, "Our builds").getByRole("switch", { name: "On: Our builds", checked: true }).waitFor();
+  expect(await row(page, "Our builds").getByText("broken", { exact: true }).count()).toBe(0);
   await rm(path);
   await row(page, "Our builds").waitFor({ state: "detached" });
 });

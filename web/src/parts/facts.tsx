@@ -3,7 +3,7 @@ import { Table } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Fold } from "./fold.js";
 
-export type Fact = readonly [string, ReactNode];
+type Fact = readonly [string, ReactNode];
 
 export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   return (

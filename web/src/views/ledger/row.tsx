@@ -9,7 +9,7 @@ import { isPlainNotice, namesOf, shortId } from "../../parts/words.js";
 import classes from "./ledger.module.css";
 
 /** Columns that are there only where they say something. */
-export interface Columns {
+interface Columns {
   readonly withUser: boolean;
   readonly withCount: boolean;
 }
