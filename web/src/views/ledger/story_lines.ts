@@ -41,20 +41,17 @@ export function pieces(story: readonly Line[]): Piece[] {
   return found;
 }
 
-/** The words without the states at their end, which are shown beside them, and without what stands above them. */
+/** The words without the states at their end: those are shown beside them. A thread is a conversation here. */
 export function wordsOf({ text, path = [], kind, carrier }: Line): string {
   if (kind === "collect") return HELD;
   const words = path.length === 0 ? text : text.replace(/ \[[A-Z, ]+\]$/, "");
-  if (kind === "event") return words.replace(EVENT, eventWords);
-  const said = words.replace(/\bits thread(?= (?:was closed|is paused))/, "its conversation");
+  if (kind === "event") return words.replace(EVENTS_THREAD, "$1, in the conversation $2");
+  const said = words.replace(ITS_THREAD, "its conversation");
   return carrier === undefined ? said : said.replace(`(${carrier.point})`, `(${POINTS[carrier.point]})`);
 }
 
-const EVENT = /^Event (\S+): (.*?)(?:, thread (.*))?\.$/s;
-
-function eventWords(_: string, id: string, what: string, thread: string | undefined): string {
-  return `${what}${thread === undefined ? "" : `, in the conversation ${thread}`} (${id}).`;
-}
+const EVENTS_THREAD = /^(Event \S+: .*?), thread (.*)$/s;
+const ITS_THREAD = /\bits thread(?= (?:was closed|is paused))/;
 
 /** Where in a conversation an agent was told. */
 export function placeOf(point: NonNullable<Line["carrier"]>["point"]): string {
@@ -76,9 +73,12 @@ const TIME = "\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?Z";
 const ID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 const NAMED = new RegExp(`\\b(?:(${TIME})|(${ID}))`, "g");
 
+/** That it is an event stands above it. */
+const EVENT = /^Event (\S+): (.*)\.$/s;
+
 /** A line's words, with the times and ids in them by themselves, so that they can be shown as people read them. */
 export function sentenceOf(line: Line): Said[] {
-  const words = wordsOf(line);
+  const words = wordsOf(line).replace(EVENT, "$2 ($1).");
   const said: Said[] = [];
   let end = 0;
   for (const { index, 0: whole, 1: at, 2: id } of words.matchAll(NAMED)) {
