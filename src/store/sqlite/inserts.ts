@@ -35,10 +35,12 @@ export class Inserts {
     // Whatever comes of it, they are not written a second time.
     this.#used = 0;
     this.#many.run(...this.#values);
+    this.#values.fill(null);
   }
 
   writeOut(): void {
     const used = this.#used;
+    if (used === 0) return;
     this.#used = 0;
     let from = 0;
     for (let to = SOME * this.#width; to <= used; to += SOME * this.#width) {
@@ -46,5 +48,7 @@ export class Inserts {
       from = to;
     }
     for (; from < used; from += this.#width) this.#one.run(...this.#values.slice(from, from + this.#width));
+    // Texts may be long, and the next ones may not come for long.
+    this.#values.fill(null, 0, used);
   }
 }
