@@ -4,7 +4,7 @@ import { z } from "zod";
 import { Tokens } from "./access/tokens.js";
 import type { Hooks } from "./config/hooks.js";
 import type { ServerLimits } from "./config/server_limits.js";
-import { feed, replay } from "./delivery/feed.js";
+import { feed, type Pace, replay } from "./delivery/feed.js";
 import { SeriesFollower } from "./delivery/series.js";
 import { Watchdog } from "./delivery/watchdog.js";
 import { StoreError } from "./domain/errors.js";
@@ -264,16 +264,17 @@ export class Tidings extends TidingsView {
 
   /**
    * What a user was to be shown after `after`, as `feed` would have told it then. Refused with `cursor_too_old` where
-   * retention has removed any of it. `end`: that was all; whoever asks on gets what has come since.
+   * retention has removed any of it. `end`: that was all; whoever asks on gets what has come since. `pace` is asked before
+   * each piece of the way.
    */
   async *replay(
     user_id: UserId,
     after: number,
-    { conversations }: { readonly conversations: boolean },
+    { conversations, pace }: { readonly conversations: boolean; readonly pace: Pace },
   ): AsyncGenerator<ShownBatch & { readonly end: boolean }, void, undefined> {
     const { store } = this.shared;
-    const threads = new ThreadPushes(store);
-    for await (const batch of replay(store, user_id, after))
+    const threads = new ThreadPushes(store, pace);
+    for await (const batch of replay(store, user_id, after, pace))
       yield { ...batch, conversations: await threads.of(batch.entries, batch.pushes, () => conversations) };
   }
 

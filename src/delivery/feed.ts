@@ -50,7 +50,11 @@ export async function* feed(
   }
 }
 
-const REPLAY_PAGE = 256;
+/** Few: a page is read at one go, and others wait meanwhile. */
+const REPLAY_PAGE = 64;
+
+/** Asked before each piece of a long reading: waits until it may go on, and throws where nobody wants it any more. */
+export type Pace = () => Promise<void> | undefined;
 
 /**
  * What one user was to be shown after `after`, as it would have been pushed then; refused with `cursor_too_old` where
@@ -60,13 +64,19 @@ export async function* replay(
   store: Store,
   user_id: UserId,
   after: number,
+  pace: Pace,
 ): AsyncGenerator<FeedBatch & { readonly end: boolean }, void, undefined> {
   const states = new States(store);
   for (let cursor = after; ; ) {
+    await pace();
     const page = await store.entries(userPrincipal(user_id), cursor, REPLAY_PAGE);
     if (cursor + 1 < page.floor) throw cursorTooOld(cursor, page.floor);
     const pushes: Push[] = [];
-    for (const entry of page.entries) if (entry.changes.length > 0) pushes.push(...(await pushesOf(states, entry)));
+    for (const entry of page.entries) {
+      if (entry.changes.length === 0) continue;
+      await pace();
+      pushes.push(...(await pushesOf(states, entry)));
+    }
     yield { seq: page.after, pushes, revoked: [], entries: page.entries, end: page.end };
     cursor = page.after;
   }

@@ -2,7 +2,7 @@
  * What happens in conversations, as their users are told of it: threads and turns begin and end, items come and change.
  * Read from the journal, one entry after the other; nothing of turns that the user does not see.
  */
-import type { Push } from "../delivery/feed.js";
+import type { Pace, Push } from "../delivery/feed.js";
 import { ConflictError, NotFoundError } from "../domain/errors.js";
 import type { NotificationId, ThreadId, TurnId, UserId } from "../domain/ids.js";
 import type { JournalEntry } from "../domain/journal.js";
@@ -84,13 +84,15 @@ const PAGE = 500;
 
 export class ThreadPushes {
   readonly #store: Store;
+  readonly #pace: Pace;
   readonly #courses = new Map<string, Course>();
   readonly #paused = new Set<ThreadId>();
   /** Where notices were shown first. */
   readonly #shownAt = new Map<NotificationId, number>();
 
-  constructor(store: Store) {
+  constructor(store: Store, pace: Pace = () => undefined) {
     this.#store = store;
+    this.#pace = pace;
   }
 
   /** `wants`: whose conversations somebody follows. */
@@ -101,12 +103,16 @@ export class ThreadPushes {
   ): Promise<ThreadPush[]> {
     const found: ThreadPush[] = [];
     for (const entry of entries) {
+      await this.#pace();
       if (!wants(entry.user_id)) this.#passOver(entry);
       else if (entry.type === "thread") found.push(...(await this.#ofThread(entry)));
       else if (entry.type === "turn" || entry.type === "carrier") found.push(...(await this.#ofCourse(entry)));
     }
-    for (const push of pushes)
-      if (wants(push.user_id) && push.notification.channel === "floor") found.push(...(await this.#ofNotice(push)));
+    for (const push of pushes) {
+      if (!wants(push.user_id) || push.notification.channel !== "floor") continue;
+      await this.#pace();
+      found.push(...(await this.#ofNotice(push)));
+    }
     return found.toSorted((one, other) => one.seq - other.seq);
   }
 
@@ -182,6 +188,7 @@ export class ThreadPushes {
     const begin = Math.min(numberInId(key) ?? entry.seq, entry.seq);
     let after = begin - 1;
     while (entry.thread_id !== null && after < entry.seq - 1) {
+      await this.#pace();
       const page = await this.#store.conversation(HOST, entry.thread_id, after, PAGE);
       if (after < begin && page[0]?.seq !== begin) throw removed(key);
       for (const one of page) {

@@ -18,6 +18,8 @@ export interface FiguresParts {
   readonly started_at: number;
   /** Open connections of clients that are told things. */
   connections(): number;
+  /** Those of them that are being told what they have missed. */
+  resuming(): number;
   /** Bytes that wait for the one of them that is furthest behind. */
   mostWaiting(): number;
   ready(): boolean;
@@ -120,6 +122,9 @@ export class FiguresPage {
     const { metrics, ingest, version, started_at } = this.#parts;
     return [
       gauge("tidings_clients", "Clients that are connected and told things.", [{ value: this.#parts.connections() }]),
+      gauge("tidings_clients_resuming", "Clients that are being told what they have missed.", [
+        { value: this.#parts.resuming() },
+      ]),
       gauge("tidings_client_waiting_bytes_max", "Bytes that wait for the client that is furthest behind.", [
         { value: this.#parts.mostWaiting() },
       ]),

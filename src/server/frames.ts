@@ -32,8 +32,8 @@ export class PushFrame {
   readonly about: About | null;
   /** It says what the agent was told: only for those who ask for that. */
   readonly observation: boolean;
-  readonly #head: string;
-  readonly #tail: string;
+  readonly #params: object;
+  #head: string | undefined;
   readonly #texts = new Map<number | null, Buffer>();
   #place: string | undefined;
 
@@ -49,9 +49,7 @@ export class PushFrame {
     this.journal_id = journal_id;
     this.about = about;
     this.observation = observation;
-    const fields = JSON.stringify(params).slice(1, -1);
-    this.#head = `{"jsonrpc":"2.0","method":"${method}","params":{${fields},"seq":${seq},"prev_seq":`;
-    this.#tail = `${part === undefined ? "" : `,"part":${part}`},"journal_id":"${journal_id}"}}`;
+    this.#params = params;
   }
 
   static ofNotification(
@@ -81,10 +79,19 @@ export class PushFrame {
   after(prev: number | null): Buffer {
     let text = this.#texts.get(prev);
     if (text === undefined) {
-      text = Buffer.from(`${this.#head}${prev}${this.#tail}`);
+      const { part, journal_id } = this;
+      const tail = `${part === undefined ? "" : `,"part":${part}`},"journal_id":"${journal_id}"}}`;
+      text = Buffer.from(`${this.#written()}${prev}${tail}`);
       this.#texts.set(prev, text);
     }
     return text;
+  }
+
+  /** Up to what differs; not before somebody wants it. */
+  #written(): string {
+    const { method, seq } = this;
+    this.#head ??= `{"jsonrpc":"2.0","method":"${method}","params":{${JSON.stringify(this.#params).slice(1, -1)},"seq":${seq},"prev_seq":`;
+    return this.#head;
   }
 }
 

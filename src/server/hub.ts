@@ -1,7 +1,9 @@
 /** Every open connection, by user; one reading of the journal for all of them. */
+import type { Pace } from "../delivery/feed.js";
 import { AssertionError, ConflictError } from "../domain/errors.js";
 import type { UserId } from "../domain/ids.js";
 import { every, later } from "../platform/timers.js";
+import type { Turns } from "../platform/turns.js";
 import type { Progress } from "../runtime/setting.js";
 import type { ShownBatch, Tidings } from "../tidings.js";
 import type { Audience, Connection, Widened } from "./connection.js";
@@ -12,7 +14,7 @@ import type { Resumption } from "./method.js";
 import type { Metrics } from "./metrics.js";
 import type { ResetReason } from "./notifications.js";
 import { CLOSE } from "./transport.js";
-import { wants } from "./view.js";
+import { wants, wantsAnyPush } from "./view.js";
 
 const TICK_MS = 1_000;
 /** Counts are a state: under load, one of them stands for many. */
@@ -20,11 +22,23 @@ const COUNTS_MS = 250;
 /** Pieces of answers that wait for the journal to be pushed up to where they belong; what is more is dropped. */
 const PROGRESS_MAX = 1_000;
 
+export interface HubParts {
+  readonly tidings: Tidings;
+  readonly limits: ServerLimits;
+  readonly onDefect: (error: unknown) => void;
+  readonly metrics: Metrics;
+  readonly turns: Turns;
+}
+
+/** It has gone away, so that nothing more is read for it. */
+class GoneError extends Error {}
+
 export class Hub implements Audience {
   readonly #tidings: Tidings;
   readonly #limits: ServerLimits;
   readonly #onDefect: (error: unknown) => void;
   readonly #metrics: Metrics;
+  readonly #turns: Turns;
   readonly #byUser = new Map<UserId, Set<Connection>>();
   /** Those of them who follow conversations. */
   readonly #followers = new Map<UserId, Set<Connection>>();
@@ -37,16 +51,19 @@ export class Hub implements Audience {
   #progressing: Promise<void> = Promise.resolve();
   #progresses = 0;
   #size = 0;
+  /** Clients that are being told what they have missed. */
+  #resuming = 0;
   /** Up to where the journal has been pushed. */
   #seq = 0;
   #reading: AbortController | undefined;
   #closed = false;
 
-  constructor(tidings: Tidings, limits: ServerLimits, onDefect: (error: unknown) => void, metrics: Metrics) {
+  constructor({ tidings, limits, onDefect, metrics, turns }: HubParts) {
     this.#tidings = tidings;
     this.#limits = limits;
     this.#onDefect = onDefect;
     this.#metrics = metrics;
+    this.#turns = turns;
     const tickMs = Math.min(TICK_MS, limits.pingMs, limits.pongMs, limits.heartbeatMs);
     this.#stopTicking = every(tickMs, async () => {
       for (const connection of this.#connections()) connection.tick(tidings.journal_id, this.#seq);
@@ -58,6 +75,10 @@ export class Hub implements Audience {
 
   get size(): number {
     return this.#size;
+  }
+
+  get resuming(): number {
+    return this.#resuming;
   }
 
   sizeOf(user_id: UserId): number {
@@ -219,41 +240,70 @@ export class Hub implements Audience {
     return { ...bounds, reset };
   }
 
-  /** From the journal, at the pace of the client; what comes meanwhile is kept only for the last piece of the way. */
+  /**
+   * From the journal, at the pace of the client, and in slices: others who are served, or resume too, have theirs
+   * between. What comes meanwhile is kept only for the last piece of the way.
+   */
   async resume(connection: Connection, cursor: Cursor, widened?: Widened): Promise<void> {
-    const { user_id } = connection.caller;
-    const since = widened?.since ?? cursor;
-    const from = since.after_part === undefined ? since.after_seq : Math.max(0, since.after_seq - 1);
     connection.catchUp(cursor);
-    let holds = false;
+    this.#resuming += 1;
     try {
-      const missed = this.#tidings.replay(user_id, from, { conversations: connection.followsConversations });
-      for await (const batch of missed) {
-        for (const { user_id: whose, frame } of framesOf(batch, this.#tidings.journal_id)) {
-          mustBeFor(connection, whose);
-          if (!isAfter(frame, since) || !connection.wants(frame)) continue;
-          if (isAfter(frame, cursor)) await connection.outlet.older(frame);
-          // What was told already stands after it.
-          else if (widened !== undefined && !wants(widened.before, frame)) {
-            await this.#cutOff(connection, "view_widened");
-            return;
-          }
-          if (connection.outlet.isClosing) return;
-        }
-        if (!batch.end) continue;
-        if (holds) {
-          connection.caughtUp(batch.seq);
-          const counts = await this.#tidings.counts(user_id);
-          connection.counts(countsFrame(counts, batch.seq, this.#tidings.journal_id));
-          return;
-        }
-        connection.outlet.hold();
-        holds = true;
-      }
+      await this.#tellMissed(connection, cursor, widened);
     } catch (error) {
+      if (error instanceof GoneError) return;
       if (!isTooOld(error)) throw error;
       await this.#cutOff(connection, "cursor_too_old");
+    } finally {
+      this.#resuming -= 1;
     }
+  }
+
+  async #tellMissed(connection: Connection, cursor: Cursor, widened?: Widened): Promise<void> {
+    const { user_id } = connection.caller;
+    const { journal_id } = this.#tidings;
+    const since = widened?.since ?? cursor;
+    const missed = this.#tidings.replay(user_id, await this.#missedFrom(connection, since), {
+      conversations: connection.followsConversations,
+      pace: this.#paceFor(connection),
+    });
+    let holds = false;
+    for await (const batch of missed) {
+      this.#metrics.replayed.add({}, batch.entries.length);
+      for (const { user_id: whose, frame } of framesOf(batch, journal_id)) {
+        mustBeFor(connection, whose);
+        if (!isAfter(frame, since) || !connection.wants(frame)) continue;
+        if (isAfter(frame, cursor)) await connection.outlet.older(frame);
+        // What was told already stands after it.
+        else if (widened !== undefined && !wants(widened.before, frame)) {
+          await this.#cutOff(connection, "view_widened");
+          return;
+        }
+        if (connection.outlet.isClosing) return;
+      }
+      if (!batch.end) continue;
+      if (holds) {
+        connection.caughtUp(batch.seq);
+        const counts = await this.#tidings.counts(user_id);
+        connection.counts(countsFrame(counts, batch.seq, journal_id));
+        return;
+      }
+      connection.outlet.hold();
+      holds = true;
+    }
+  }
+
+  /** A client that wants nothing of what the journal has to tell is not read for. */
+  async #missedFrom(connection: Connection, since: Cursor): Promise<number> {
+    if (!wantsAnyPush(connection.view)) return this.#tidings.lastSeq();
+    return since.after_part === undefined ? since.after_seq : Math.max(0, since.after_seq - 1);
+  }
+
+  #paceFor({ outlet }: Connection): Pace {
+    const turn = this.#turns.enter();
+    return () => {
+      if (outlet.isClosing) throw new GoneError();
+      return turn.step();
+    };
   }
 
   /** It cannot be told what it has missed. */

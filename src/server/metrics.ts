@@ -54,11 +54,15 @@ export class Metrics {
   readonly hooks = new Counter("tidings_hook_requests_total", "Requests to hooks that are configured.", true);
   readonly shed = new Counter("tidings_frames_shed_total", "Pushes that were dropped since their client was slow.");
   readonly slow = new Counter("tidings_clients_closed_slow_total", "Clients that were closed since they were slow.");
+  readonly replayed = new Counter(
+    "tidings_replayed_entries_total",
+    "Entries of the journal that were read for clients that resume.",
+  );
   /** By user, so for `runtime/status` alone: here stands what the store has counted, of the library too. */
   readonly events = new EventCounts();
 
   families(): Family[] {
-    return [this.requests, this.hooks, this.shed, this.slow].map((counter) => counter.family());
+    return [this.requests, this.hooks, this.shed, this.slow, this.replayed].map((counter) => counter.family());
   }
 }
 

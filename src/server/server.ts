@@ -6,6 +6,7 @@ import { type StoreError, UnreachableError } from "../domain/errors.js";
 import { isoTime } from "../domain/time.js";
 import { systemClock } from "../platform/clock.js";
 import { every, pause } from "../platform/timers.js";
+import { Turns } from "../platform/turns.js";
 import { type AgentView, type OpenOptions, Tidings } from "../tidings.js";
 import { Access, type Caller } from "./access.js";
 import { Addresses } from "./addresses.js";
@@ -164,7 +165,8 @@ export class TidingsServer {
       const bound = await listen(server, host, port);
       const state = { ready: true };
       const metrics = new Metrics();
-      const hub = new Hub(tidings, limits, onDefect, metrics);
+      const turns = new Turns();
+      const hub = new Hub({ tidings, limits, onDefect, metrics, turns });
       const rate = new RateLimit(systemClock, limits.ratePerSecond, limits.rateBurst);
       const startedMs = systemClock.wall();
       const waits = new Waits(limits.waits, limits.waitsPerUser);
@@ -205,6 +207,7 @@ export class TidingsServer {
         figures: new FiguresPage({
           ...{ tidings, metrics, ingest, clock: systemClock, version, started_at: startedMs, ready },
           connections: () => hub.size,
+          resuming: () => hub.resuming,
           mostWaiting: () => hub.mostWaiting,
           token: options.metrics_token ?? null,
         }),

@@ -54,3 +54,8 @@ export function wants(
   if (opt_out.has(frame.method)) return false;
   return frame.about === null || (conversation && (observe || !frame.observation));
 }
+
+/** Whether there is anything in the journal that it wants to hear. */
+export function wantsAnyPush({ conversation, opt_out }: ClientView): boolean {
+  return conversation || !opt_out.has("notification/created") || !opt_out.has("notification/updated");
+}
