@@ -1,5 +1,5 @@
 /** A conversation as people see it: messages, tool calls, what the system showed, and what the agent was told. */
-import type { Item, ToolCallResponse } from "../domain/conversation.js";
+import type { ChatRequest, Item, ToolCallResponse } from "../domain/conversation.js";
 import type { NotificationId, ThreadId, TurnId } from "../domain/ids.js";
 import type { JournalEntry } from "../domain/journal.js";
 import type { JsonObject } from "../domain/json.js";
@@ -29,7 +29,7 @@ export type ThreadItem = ItemFields &
         /** `system`: the sentence with which the system opened a turn, or went on with one. */
         role: "user" | "assistant" | "system";
         status: "completed" | "interrupted";
-        /** `steered`: the user said it while the turn was under way. */
+        /** `steered`: the user said it while the turn was under way, and that has taken it up. */
         content: { text: string; steered?: true };
       }
     /** A message that waits for its turn. */
@@ -139,7 +139,7 @@ export class ItemReader {
       case "chat_request": {
         if (item.steer !== undefined) this.#drop(this.#steers.get(`${turn_id} ${item.steer}`));
         const role = item.source === "user" ? "user" : "system";
-        const content = { text: item.content, ...(item.steer === undefined ? {} : { steered: true as const }) };
+        const content = { text: item.content, ...(isTakenUp(item, entry) ? { steered: true as const } : {}) };
         this.#items.push({ ...fields, type: "message", role, status: "completed", content });
         return;
       }
@@ -256,4 +256,10 @@ export class ItemReader {
     const at = item === undefined ? -1 : this.#items.indexOf(item);
     if (at >= 0) this.#items.splice(at, 1);
   }
+}
+
+/** Words for a turn that it ends with, and that no other goes on with, stay in the conversation: nobody has heard them. */
+function isTakenUp({ steer }: ChatRequest, entry: JournalEntry): boolean {
+  if (steer === undefined) return false;
+  return entry.type !== "turn" || !isTurnOver(entry.state) || entry.continued_by !== null;
 }

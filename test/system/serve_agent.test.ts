@@ -392,6 +392,56 @@ describe("while a turn runs", () => {
     await idle(me);
   });
 
+  test("words that it had not taken up when it ended stay in the conversation, and are not said to be taken up", async () => {
+    const data = await temporaryFolder();
+    const env = { TIDINGS_OWN_TOKEN: "a-token-that-stays-the-same" };
+    const args = ["--provider", "rehearsal"];
+    const first = await Server.start({ data, env, args });
+    const running = async (one: Server, client: Client) => {
+      const { thread_id } = await one.call<ThreadAnswer>("thread/start");
+      const { turn_id } = await one.call<TurnAnswer>("turn/start", { thread_id, input: "say slowly 1000" });
+      await client.frame(
+        ({ method, params }) => method === "turn/progress" && params?.["turn_id" as never] === turn_id,
+      );
+      await one.call("turn/steer", { turn_id, input: "mind this" });
+      return { thread_id, turn_id };
+    };
+    const said = async (one: Server, thread_id: string) =>
+      (await one.call<ThreadPage>("thread/read", { thread_id })).items.flatMap((item) =>
+        item.type === "message" && item.role === "user" ? [item.content] : [],
+      );
+    const kept = [{ text: "say slowly 1000" }, { text: "mind this" }];
+
+    const client = await first.connect();
+    await client.rpc("initialize");
+    const closed = await running(first, client);
+    await first.call("thread/close", { thread_id: closed.thread_id });
+    await client.frame(({ method }) => method === "thread/closed");
+    const about = client.frames.filter(({ params }) => JSON.stringify(params ?? {}).includes(closed.turn_id));
+    const types = about.map(({ method, params }) => [
+      method,
+      (params as Params)["item_type"],
+      (params as Params)["content"],
+    ]);
+    expect(types.slice(-4)).toMatchObject([
+      ["item/created", "message", { text: expect.stringMatching(/./) }],
+      ["item/created", "message", { text: "mind this" }],
+      ["item/deleted", "steer", undefined],
+      ["turn/interrupted", undefined, undefined],
+    ]);
+    expect(JSON.stringify(about)).not.toContain("steered");
+    expect(await said(first, closed.thread_id)).toEqual(kept);
+
+    const failed = await running(first, client);
+    await first.kill();
+    const second = await Server.start({ data, env, args });
+    await eventually(
+      () => second.call<ThreadPage>("thread/read", { thread_id: failed.thread_id }),
+      ({ items }) => items.every(({ status }) => status !== "pending"),
+    );
+    expect(await said(second, failed.thread_id)).toEqual(kept);
+  });
+
   test("it is interrupted, with a reply and without; a finished one answers what it is", async () => {
     const me = await person();
     const { token, thread_id } = me;
