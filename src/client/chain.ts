@@ -38,6 +38,11 @@ export class Chain {
     return this.#cursor;
   }
 
+  /** What was told after it is to be told again, by the next connection. */
+  goBack(cursor: Cursor): void {
+    this.#cursor = cursor;
+  }
+
   /** A connection was asked to go on from the cursor. */
   begin(): void {
     this.#previous = this.#cursor?.after_seq ?? null;

@@ -33,12 +33,23 @@ const CONNECT_MS = 15_000;
 /** Whoever was held up itself has not heard yet what has come meanwhile. */
 const GRACE_MS = 1_000;
 const BUFFER_MAX = 10_000;
-/** What is kept for the first who listens; if more comes before, it is asked for again. */
+/** What is kept for the first who listens; if more comes before, the rest is asked for again. */
 const UNHEARD_MAX = 1_000;
 const INITIALIZE = "initialize";
 
 type Listener = (told: Told) => void;
 type StatusListener = (status: Status, detail: StatusDetail) => void;
+
+/** What was told before anybody listened. */
+interface Unheard {
+  readonly told: Told[];
+  /** Where a client stands that was told nothing of it. */
+  before: Cursor | null;
+  /** Where it stands that was told what is kept: the rest is asked for from there. */
+  upTo: Cursor | null;
+  /** There was more than is kept. */
+  lost: boolean;
+}
 
 export class TidingsClient {
   readonly #options: ClientOptions;
@@ -61,10 +72,11 @@ export class TidingsClient {
   #cancelTimer: () => void = () => {};
   #cancelWatch: () => void = () => {};
   #heardAt = 0;
-  /** Until the first listens: what it will be told; undefined after that. Null is the end of what was missed. */
-  #unheard: (Frame | null)[] | undefined = [];
-  #unheardLost = false;
+  /** What the first who listens will be told; undefined after that. */
+  #unheard: Unheard | undefined;
   #hasListened = false;
+  /** The server has agreed by a request, and has not told yet where it begins. */
+  #agreedBy: ServerInfo | undefined;
 
   /** Begins to connect, and goes on until it is closed. */
   constructor(options: ClientOptions) {
@@ -73,6 +85,7 @@ export class TidingsClient {
     this.#rpc = new RpcClient(options);
     this.#calls = new Calls(options.url, this.#rpc);
     this.#chain = new Chain(options.cursor ?? null, (told) => this.#tell(told));
+    this.#unheard = { told: [], before: options.cursor ?? null, upTo: options.cursor ?? null, lost: false };
     this.#openLink = options.transport === "ndjson" ? openNdjson : openWebSocket;
     this.#unwanted = new Set(options.opt_out);
     this.#dial();
@@ -106,7 +119,8 @@ export class TidingsClient {
 
   /** Where it stands after what it has told last; null before it knows. */
   get cursor(): Cursor | null {
-    return this.#chain.cursor;
+    const unheard = this.#unheard;
+    return unheard === undefined || unheard.told.length === 0 ? this.#chain.cursor : unheard.before;
   }
 
   /** The answer; a miss is one. Throws what went wrong. */
@@ -166,9 +180,8 @@ export class TidingsClient {
     this.#say("connecting", {});
     if (this.#isClosed) return;
     this.#chain.begin();
-    if (this.#unheard !== undefined) this.#unheard = [];
-    this.#unheardLost = false;
     this.#isOpen = false;
+    this.#agreedBy = undefined;
     const { url, token } = this.#options;
     const link: Link = this.#openLink(
       { url, token, query: queryOf(this.#options, this.#chain.cursor) },
@@ -205,7 +218,10 @@ export class TidingsClient {
     }
     this.#rpc.call<ServerInfo>(INITIALIZE, params).then(
       (server) => {
-        if (this.#link === link) this.#agreed(server as ServerInfo);
+        if (this.#link !== link) return;
+        // From where on it listens is known by what it is told first.
+        if (this.#chain.cursor === null) this.#agreedBy = server as ServerInfo;
+        else this.#agreed(server as ServerInfo);
       },
       (error: unknown) => {
         if (this.#link === link) this.#again(error as Error);
@@ -215,6 +231,7 @@ export class TidingsClient {
 
   #agreed(server: ServerInfo): void {
     this.#server = server;
+    this.#agreedBy = undefined;
     if (!this.#gapped) this.#attempt = 0;
     this.#calls.attach(this.#link?.say ?? null);
     this.#say("open", {});
@@ -223,11 +240,13 @@ export class TidingsClient {
   #take(incoming: Incoming): void {
     this.#heardAt = systemClock.monotonic();
     const { id, method, params } = incoming;
-    if (method !== undefined) this.#pass({ method, params: params ?? {} });
-    else if (id === INITIALIZE) {
+    if (method !== undefined) {
+      this.#follow({ method, params: params ?? {} });
+      if (this.#agreedBy !== undefined && this.#chain.cursor !== null) this.#agreed(this.#agreedBy);
+    } else if (id === INITIALIZE) {
       try {
         const server = resultOf<ServerInfo>(incoming) as ServerInfo;
-        this.#pass(null);
+        this.#chain.caughtUp();
         this.#agreed(server);
       } catch (error) {
         this.#again(error as Error);
@@ -235,32 +254,8 @@ export class TidingsClient {
     } else if (typeof id === "number") this.#calls.take(id, incoming);
   }
 
-  /** Null: all that was missed was told. */
-  #pass(frame: Frame | null): void {
-    if (this.#unheard === undefined) this.#follow(frame);
-    else if (this.#unheardLost || this.#unheard.length >= UNHEARD_MAX) {
-      this.#unheardLost = true;
-      this.#unheard = [];
-    } else this.#unheard.push(frame);
-  }
-
-  /** Somebody listens, and is told after it has had the time to say what else it has to say. */
-  #heard(): void {
-    if (this.#unheard === undefined || this.#hasListened) return;
-    this.#hasListened = true;
-    void Promise.resolve().then(() => {
-      const unheard = this.#unheard ?? [];
-      this.#unheard = undefined;
-      const link = this.#link;
-      if (link === null) return;
-      if (this.#unheardLost) this.#again(new UnreachableError("nobody listened at first", { why: "lost" }));
-      for (const frame of unheard) if (this.#link === link) this.#follow(frame);
-    });
-  }
-
-  #follow(frame: Frame | null): void {
-    if (frame === null) this.#chain.caughtUp();
-    else if (this.#chain.take(frame)) this.#gapped = false;
+  #follow(frame: Frame): void {
+    if (this.#chain.take(frame)) this.#gapped = false;
     else {
       this.#gapped = true;
       this.#again(new UnreachableError("something that was told has not come", { why: "lost" }));
@@ -268,9 +263,29 @@ export class TidingsClient {
   }
 
   #tell(told: Told): void {
-    if (this.#isClosed || this.#unwanted.has(told.method)) return;
+    if (this.#isClosed) return;
+    const isWanted = !this.#unwanted.has(told.method);
+    if (this.#unheard !== undefined) keep(this.#unheard, told, isWanted);
+    else if (isWanted) this.#hand(told);
+  }
+
+  #hand(told: Told): void {
     for (const listener of [...this.#listeners]) hand(() => listener(told));
     for (const reader of [...this.#readers]) reader.tell(told);
+  }
+
+  /** Somebody listens, and is told after it has had the time to say what else it has to say. */
+  #heard(): void {
+    if (this.#unheard === undefined || this.#hasListened) return;
+    this.#hasListened = true;
+    void Promise.resolve().then(() => {
+      const unheard = this.#unheard;
+      this.#unheard = undefined;
+      for (const told of unheard?.told ?? []) if (!this.#isClosed) this.#hand(told);
+      if (unheard?.lost !== true || unheard.upTo === null || this.#isClosed) return;
+      this.#chain.goBack(unheard.upTo);
+      if (this.#link !== null) this.#again(new UnreachableError("nobody listened at first", { why: "lost" }));
+    });
   }
 
   /** The connection is of no use any more. */
@@ -343,6 +358,20 @@ export class TidingsClient {
     const whole = { attempt: this.#attempt, ...detail };
     for (const listener of [...this.#statusListeners]) hand(() => listener(status, whole));
   }
+}
+
+/** What waited when it connected is kept as a whole: it has no place from which it could be asked for again. */
+function keep(unheard: Unheard, told: Told, isWanted: boolean): void {
+  if (unheard.lost) return;
+  const { params, cursor } = told;
+  const hasPlace = unheard.upTo !== null && !("waiting" in params);
+  if (isWanted && hasPlace && unheard.told.length >= UNHEARD_MAX) {
+    unheard.lost = true;
+    return;
+  }
+  if (isWanted) unheard.told.push(told);
+  else if (unheard.told.length === 0) unheard.before = cursor;
+  unheard.upTo = cursor;
 }
 
 /** To connect again would be answered in the same way. */

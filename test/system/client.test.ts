@@ -311,6 +311,77 @@ describe("what is told", () => {
     expect(statuses).toEqual(["waiting", "connecting", "open"]);
   });
 
+  test.each(TRANSPORTS)(
+    "over %s: without a cursor, too, nothing is lost between connect and listen, however much it is",
+    async (transport) => {
+      const me = await person();
+      await me.notify("waited");
+      const one = await connected({ token: me.token, transport });
+      const heard = recorded(await connected({ token: me.token, transport }));
+      const { thread_id } = await one.call("thread/start", {});
+      for (let hundreds = 0; hundreds < 12; hundreds += 1) {
+        const calls = Array.from({ length: 100 }, (_, n) => ({
+          id: n,
+          method: "notification/notify",
+          params: { content: `${100 * hundreds + n}`, target: "user", ...(n === 0 ? { thread_id } : {}) },
+        }));
+        expect((await server.post("/rpc", calls, me.token)).status).toBe(200);
+      }
+      await until(
+        () => contentsOf(heard).length,
+        (count) => count === 1_201,
+      );
+      await one.call("inbox/counts");
+      expect(one.cursor).toBeNull();
+      const all = recorded(one);
+      await until(
+        () => contentsOf(all).length,
+        (count) => count >= 1_201,
+      );
+      expect(chainOf(all)).toEqual(chainOf(heard));
+    },
+  );
+
+  test.each(TRANSPORTS)(
+    "over %s: nor where the server is killed between the two, whether or not somebody saw what came meanwhile",
+    async (transport) => {
+      const data = await temporaryFolder();
+      const env = { TIDINGS_OWN_TOKEN: "a-token-that-stays-the-same" };
+      let killed = await Server.start({ data, env });
+      const { url, token } = killed;
+      const say = (content: string) => killed.call("notification/notify", { content, target: "user" });
+      const [one, other] = await Promise.all([
+        connected({ url, token, transport }),
+        connected({ url, token, transport }),
+      ]);
+      const heard = recorded(other);
+      const { thread_id } = await one.call("thread/start", {});
+      const seen = await one.call("notification/notify", { content: "seen elsewhere", target: "user" });
+      await one.call("notification/ack", { id: seen.id, revision: 1, action: "clicked" });
+      await until(
+        () => heard.map(({ method }) => method),
+        (methods) => methods.includes("notification/updated"),
+      );
+      await killed.kill();
+      killed = await Server.start({ data, env, args: ["--port", new URL(url).port] });
+      await killed.call("thread/close", { thread_id });
+      await say("after the cut");
+      await until(
+        () => one.status,
+        (status) => status === "open",
+      );
+      const all = recorded(one);
+      await until(
+        () => [...contentsOf(all), ...contentsOf(heard)].filter((content) => content === "after the cut").length,
+        (count) => count === 2,
+      );
+      expect(chainOf(all)).toEqual(chainOf(heard));
+      expect(chainOf(all).map(({ method }) => method)).toEqual([
+        ...["thread/started", "notification/created", "notification/updated", "thread/closed", "notification/created"],
+      ]);
+    },
+  );
+
   test("what is not wanted is not told; what the agent was told only to those who ask", async () => {
     const me = await person();
     const quiet = await connected({
