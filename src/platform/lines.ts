@@ -21,15 +21,22 @@ export class LineSplitter {
 
   /** The lines that this chunk ends. */
   push(chunk: Uint8Array): SplitLine[] {
-    const lines: SplitLine[] = [];
+    return [...this.lines(chunk)];
+  }
+
+  /** The same, one after the other: they are to be taken to the last. */
+  *lines(chunk: Uint8Array): Generator<SplitLine, void, undefined> {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-      this.#keep(chunk.subarray(start, end));
-      lines.push(this.#take());
+      const part = chunk.subarray(start, end);
       start = end + 1;
+      if (this.#length === 0 && part.length <= this.#max) yield { bytes: Buffer.from(part) };
+      else {
+        this.#keep(part);
+        yield this.#take();
+      }
     }
     this.#keep(chunk.subarray(start));
-    return lines;
   }
 
   /** What stood after the last line end; undefined if nothing did. */
@@ -45,7 +52,7 @@ export class LineSplitter {
       this.#kept = Buffer.alloc(0);
       return;
     }
-    if (this.#length > this.#kept.length) {
+    if (part.length > 0 && this.#length > this.#kept.length) {
       const grown = Buffer.alloc(Math.min(this.#max, Math.max(FIRST_BYTES, 2 * this.#length)));
       this.#kept.copy(grown, 0, 0, before);
       this.#kept = grown;

@@ -11,12 +11,17 @@ export async function readCalls(
 ): Promise<void> {
   const splitter = new LineSplitter(lineBytes);
   const take = async (line: SplitLine): Promise<void> => {
-    if (!("bytes" in line) || isBlank(line.bytes)) return;
+    if (!("bytes" in line)) return;
+    await connection.turn();
+    if (isBlank(line.bytes)) {
+      connection.charge();
+      return;
+    }
     await connection.room();
     void connection.take(line.bytes);
   };
   for await (const chunk of chunks) {
-    for (const line of splitter.push(chunk)) {
+    for (const line of splitter.lines(chunk)) {
       if ("tooLong" in line) return tooLong(connection, lineBytes);
       await take(line);
     }

@@ -2,6 +2,7 @@
 import { OverloadedError, TidingsError, TooLargeError } from "../domain/errors.js";
 import type { JournalId } from "../domain/ids.js";
 import type { Clock } from "../platform/clock.js";
+import type { Turn, Turns } from "../platform/turns.js";
 import type { InboxAnswer } from "../tidings.js";
 import type { Caller } from "./access.js";
 import type { Cursor } from "./cursor.js";
@@ -19,6 +20,8 @@ import { type ClientView, wants, widens } from "./view.js";
 import { rpcErrorOf } from "./wire.js";
 
 const CALL_RETRY_MS = 100;
+/** So many messages of a client are taken before others have their turn; of one that sends more at once, as time allows. */
+const FREE_STEPS = 16;
 const GOING = "the server is going away";
 /** Nobody waits for it. */
 const NOBODY = () => {};
@@ -49,6 +52,7 @@ export interface ConnectionParts {
   readonly dispatcher: Dispatcher;
   readonly limits: ServerLimits;
   readonly clock: Clock;
+  readonly turns: Turns;
   readonly audience: Audience;
   readonly log: Log;
   readonly onDefect: OnDefect;
@@ -297,8 +301,16 @@ export class Connection implements Slowness, TransportClient {
   }
 
   #callsNow(): Calls {
-    this.#calls ??= new Calls();
+    this.#calls ??= new Calls(this.#parts.turns.enter(FREE_STEPS));
     return this.#calls;
+  }
+
+  turn(): Promise<void> | undefined {
+    return this.outlet.isClosing ? undefined : this.#callsNow().turn.step();
+  }
+
+  charge(): void {
+    this.#parts.dispatcher.charge(this.caller, 1);
   }
 
   /** Resolves when another call may come: not too many are under way, and their answers are being read. */
@@ -339,8 +351,10 @@ export class Connection implements Slowness, TransportClient {
       error: rpcErrorOf(error),
     });
     if (calls.onAnswered !== undefined) return refused(new TidingsError("closed", GOING));
-    if (calls.running >= limits.callsPerSocket)
+    if (calls.running >= limits.callsPerSocket) {
+      this.charge();
       return refused(new OverloadedError(`${calls.running} calls are not answered yet; wait for them`, CALL_RETRY_MS));
+    }
     calls.running += 1;
     if (this.#ended) calls.gone.abort();
     const { caller } = this;
@@ -381,6 +395,7 @@ export class Connection implements Slowness, TransportClient {
 
 /** The calls of a client that makes some. */
 class Calls {
+  readonly turn: Turn;
   /** Nobody hears their answers any more. */
   readonly gone = new AbortController();
   running = 0;
@@ -389,6 +404,10 @@ class Calls {
   onRoom: () => void = NOBODY;
   /** Set while the server is going: called when one of them is answered. */
   onAnswered: (() => void) | undefined = undefined;
+
+  constructor(turn: Turn) {
+    this.turn = turn;
+  }
 }
 
 /** While a client is told what waits, or what it has missed. */

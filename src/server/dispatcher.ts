@@ -54,21 +54,37 @@ export class Dispatcher {
 
   /** A message as it came: a call, a notification, or a batch. Undefined if nothing is to be answered. */
   async answer(text: Uint8Array, calling: Calling): Promise<RpcResponse | RpcResponse[] | undefined> {
+    const { caller } = calling;
     let message: unknown;
     try {
       message = parseJson(text, this.#limits);
     } catch (error) {
       if (!(error instanceof InvalidInputError)) throw error;
-      if (!(error instanceof JsonShapeError)) return refusal(null, RPC.parseError, error.field, error.reason);
-      return refusal(idOf(error.value), RPC.invalidRequest, error.field, error.reason);
+      const isShape = error instanceof JsonShapeError;
+      const id = isShape ? idOf(error.value) : null;
+      const code = isShape ? RPC.invalidRequest : RPC.parseError;
+      return this.#overRate(caller, 1, id) ?? refusal(id, code, error.field, error.reason);
     }
     if (!Array.isArray(message)) return this.#one(message, calling);
-    if (message.length === 0) return refusal(null, RPC.invalidRequest, "", "the batch is empty");
+    if (message.length === 0)
+      return this.#overRate(caller, 1, null) ?? refusal(null, RPC.invalidRequest, "", "the batch is empty");
     const { callsPerBatch } = this.#limits;
-    if (message.length > callsPerBatch)
-      return refusal(null, RPC.invalidRequest, "", `a batch holds at most ${callsPerBatch} calls`);
+    if (message.length > callsPerBatch) {
+      const reason = `a batch holds at most ${callsPerBatch} calls`;
+      return this.#overRate(caller, callsPerBatch, null) ?? refusal(null, RPC.invalidRequest, "", reason);
+    }
     const said = await this.#batch(message, calling);
     return said.length === 0 ? undefined : said;
+  }
+
+  /** Whatever a client sends costs of its rate, also what is no call. Answers after how many milliseconds it could be taken. */
+  charge(caller: Caller, cost: number): number {
+    return this.#rate.take(caller.token_id ?? "", cost);
+  }
+
+  #overRate(caller: Caller, cost: number, id: RpcId): Refusal | undefined {
+    const waitMs = this.charge(caller, cost);
+    return waitMs === 0 ? undefined : { jsonrpc: "2.0", id, error: rpcErrorOf(tooMany(waitMs)) };
   }
 
   /** Some at a time: when the answers are large already, the calls that are left are refused and not run. */
@@ -89,7 +105,7 @@ export class Dispatcher {
 
   async #one(message: unknown, calling: Calling): Promise<RpcResponse | undefined> {
     const call = callOf(message);
-    if ("error" in call) return call;
+    if ("error" in call) return this.#overRate(calling.caller, 1, call.id) ?? call;
     const { id } = call;
     try {
       const result = await this.#run(call, calling);
@@ -106,8 +122,8 @@ export class Dispatcher {
 
   async #run({ method: name, params }: Call, calling: Calling): Promise<unknown> {
     const { caller, bytesMax, session } = calling;
-    const waitMs = this.#rate.take(caller.token_id ?? "", 1);
-    if (waitMs > 0) throw new OverloadedError("more calls than this token may make; slow down", waitMs);
+    const waitMs = this.charge(caller, 1);
+    if (waitMs > 0) throw tooMany(waitMs);
     const method = this.#methods.get(canonicalName(name));
     if (method === undefined) throw new UnknownMethodError(name);
     caller.mustHave(method.scope);
@@ -124,6 +140,10 @@ export class Dispatcher {
     if (announced !== undefined) await session?.announce(announced, result);
     return result;
   }
+}
+
+function tooMany(waitMs: number): OverloadedError {
+  return new OverloadedError("more calls than this token may make; slow down", waitMs);
 }
 
 function waits(params: unknown): boolean {

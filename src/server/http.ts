@@ -164,8 +164,9 @@ export class Http {
     const caller = await this.callerOf(request, bearerOf(request));
     caller.mustHave("ingest");
     const hold = this.#budget.hold(caller.token_id ?? "", response);
-    const body = await this.#body(request, hold);
-    const sent = readEvents(request.headersDistinct, body, this.#parts.limits);
+    const sent = await this.#body(request, hold)
+      .then((body) => readEvents(request.headersDistinct, body, this.#parts.limits))
+      .catch((error: unknown) => this.#unread(caller, error));
     json(response, 202, await this.#parts.ingest.take(caller, sent));
     hold.take(response.writableLength);
   }
@@ -214,7 +215,7 @@ export class Http {
       const { dispatcher, limits, requests } = this.#parts;
       const caller = await this.callerOf(request, bearerOf(request));
       hold = this.#budget.hold(caller.token_id ?? "", response);
-      const body = await this.#body(request, hold);
+      const body = await this.#body(request, hold).catch((error: unknown) => this.#unread(caller, error));
       const gone = this.#goneWith(response);
       const request_id = requests.idOf(request);
       answer = await dispatcher.answer(body, { caller, bytesMax: limits.answerBytes, gone, session: null, request_id });
@@ -275,6 +276,13 @@ export class Http {
     if (!(error instanceof AccessError)) return error;
     const waitMs = this.#parts.refusals.take(networkOf(request.socket.remoteAddress ?? ""), 1);
     return waitMs > 0 ? new OverloadedError("too many tries without a good token", waitMs) : error;
+  }
+
+  /** What cannot be read costs of the rate, too: throws that it was too much, or what is wrong with it. */
+  #unread(caller: Caller, error: unknown): never {
+    const isSent = error instanceof InvalidInputError || error instanceof TooLargeError;
+    const waitMs = isSent ? this.#parts.dispatcher.charge(caller, 1) : 0;
+    throw waitMs > 0 ? new OverloadedError("more than this token may send; slow down", waitMs) : error;
   }
 
   async #body(request: IncomingMessage, hold: Hold): Promise<Buffer> {

@@ -58,11 +58,16 @@ export class Metrics {
     "tidings_replayed_entries_total",
     "Entries of the journal that were read for clients that resume.",
   );
+  readonly limited = new Counter(
+    "tidings_rate_limited_total",
+    "Calls, events and whatever else was sent that were refused since their token was over its rate.",
+  );
   /** By user, so for `runtime/status` alone: here stands what the store has counted, of the library too. */
   readonly events = new EventCounts();
 
   families(): Family[] {
-    return [this.requests, this.hooks, this.shed, this.slow, this.replayed].map((counter) => counter.family());
+    const { requests, hooks, shed, slow, replayed, limited } = this;
+    return [requests, hooks, shed, slow, replayed, limited].map((counter) => counter.family());
   }
 }
 

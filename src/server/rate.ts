@@ -13,12 +13,15 @@ export class RateLimit {
   readonly #clock: Clock;
   readonly #perSecond: number;
   readonly #burst: number;
+  readonly #onRefused: () => void;
   readonly #buckets = new Map<string, Bucket>();
 
-  constructor(clock: Clock, perSecond: number, burst: number) {
+  /** `onRefused` is told of each that could not be taken. */
+  constructor(clock: Clock, perSecond: number, burst: number, onRefused: () => void = () => {}) {
     this.#clock = clock;
     this.#perSecond = perSecond;
     this.#burst = burst;
+    this.#onRefused = onRefused;
   }
 
   /**
@@ -31,6 +34,7 @@ export class RateLimit {
       bucket.left -= cost;
       return 0;
     }
+    this.#onRefused();
     return this.#wait(bucket, cost);
   }
 

@@ -167,7 +167,7 @@ export class TidingsServer {
       const metrics = new Metrics();
       const turns = new Turns();
       const hub = new Hub({ tidings, limits, onDefect, metrics, turns });
-      const rate = new RateLimit(systemClock, limits.ratePerSecond, limits.rateBurst);
+      const rate = new RateLimit(systemClock, limits.ratePerSecond, limits.rateBurst, () => metrics.limited.add());
       const startedMs = systemClock.wall();
       const waits = new Waits(limits.waits, limits.waitsPerUser);
       const rest = new Rest(tidings, log);
@@ -183,7 +183,7 @@ export class TidingsServer {
         rest,
       };
       const dispatcher = new Dispatcher(runtime, rate, limits, onDefect);
-      const connections = { dispatcher, limits, clock: systemClock, audience: hub, log, onDefect };
+      const connections = { dispatcher, limits, clock: systemClock, turns, audience: hub, log, onDefect };
       const access = new Access(tidings, token);
       const ingest = new Ingest(limits, rate, metrics.events);
       const ready = () => state.ready;

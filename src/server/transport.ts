@@ -17,6 +17,10 @@ export type CloseCode = (typeof CLOSE)[keyof typeof CLOSE];
 
 /** Whom a transport is for: it is told what comes, without a listener of its own for each thing. */
 export interface TransportClient {
+  /** Asked before each thing that has come is taken: undefined where it may be at once, else it waits for its turn. */
+  turn(): Promise<void> | undefined;
+  /** Something came that is no message. */
+  charge(): void;
   /** A message as it came. */
   take(message: Buffer): Promise<void>;
   /** Something that waited was taken. */

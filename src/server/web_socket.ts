@@ -42,6 +42,8 @@ export class WebSocketTransport implements Transport {
   /** Whole milliseconds: with a fraction each would be an object of its own. */
   #pingAt = 0;
   #pinged = false;
+  /** What has come and waits for its turn; nothing more is read meanwhile. */
+  #later: (() => void)[] | undefined = undefined;
 
   constructor(socket: ClientSocket, limits: ServerLimits, clock: Clock) {
     this.#socket = socket;
@@ -99,13 +101,44 @@ export class WebSocketTransport implements Transport {
   message(data: Buffer, binary: boolean): void {
     this.heard();
     if (binary) this.#client?.close(CLOSE.notText, "messages are JSON text");
-    else void this.#client?.take(data);
+    else this.#inTurn(() => void this.#client?.take(data));
   }
 
   /** Whoever asks whether we are there has to listen too: what waits for them is bounded here as everywhere. */
   pinged(data: Buffer): void {
     this.heard();
-    if (this.#client?.hasRoom(data.length) === true) this.#socket.pong(data);
+    this.#inTurn(() => {
+      this.#client?.charge();
+      if (this.#client?.hasRoom(data.length) === true) this.#socket.pong(data);
+    });
+  }
+
+  #inTurn(task: () => void): void {
+    if (this.#later !== undefined) {
+      this.#later.push(task);
+      return;
+    }
+    const turn = this.#client?.turn();
+    if (turn === undefined) {
+      task();
+      return;
+    }
+    this.#later = [task];
+    this.#socket.pause();
+    void this.#takeLater(this.#later, turn);
+  }
+
+  /** Whoever sends much waits for its turn again and again: the network holds back what else it sends. */
+  async #takeLater(tasks: readonly (() => void)[], turn: Promise<void>): Promise<void> {
+    await turn;
+    // It may grow by what was read before the pause.
+    for (let at = 0; at < tasks.length; at += 1) {
+      if (at > 0) await this.#client?.turn();
+      this.heard();
+      tasks[at]?.();
+    }
+    this.#later = undefined;
+    this.#socket.resume();
   }
 
   closed(): void {

@@ -64,17 +64,29 @@ export class Hooks {
     const verified = this.#verified(name, hook, { body, header: headersOf(headers) });
     if (hook === undefined || verified === undefined)
       throw new AccessError("unauthorized", "there is no such hook, or the signature is not that of its sender");
-    this.#checkTime(hook, verified);
-    const input = this.#eventOf(name, hook, verified, {
-      body: jsonOf(body, this.#parts.limits),
-      header: headersOf(headers),
-    });
+    const input = this.#inputOf(name, hook, verified, { body, headers });
     const to = tidings.as(hook.user_id, { critical: hook.critical, directive: false });
     const { id, seq, outcome } = await ingest.takeOf(name, hook.user_id, to, input);
     const known = this.#isKnown(verified, id);
     if (outcome === "duplicate" && (known || isReplay(verified, id)))
       throw new ConflictError("replayed", `it was accepted before, as event ${id}; nothing was done`);
     return { id, seq, outcome };
+  }
+
+  #inputOf(
+    name: string,
+    hook: HookConfig,
+    verified: Verified,
+    { body, headers }: { readonly body: Buffer; readonly headers: IncomingHttpHeaders },
+  ): EventInput {
+    try {
+      this.#checkTime(hook, verified);
+      const read = jsonOf(body, this.#parts.limits);
+      return this.#eventOf(name, hook, verified, { body: read, header: headersOf(headers) });
+    } catch (error) {
+      if (error instanceof InvalidInputError) this.#parts.ingest.unreadOf(name);
+      throw error;
+    }
   }
 
   /** Whether exactly this was taken before, of what was signed later than its event was accepted. It is from now on. */

@@ -53,12 +53,21 @@ export class Ingest {
     });
   }
 
+  /** What a hook's sender has signed, and is no event, costs of the rate of that hook. */
+  unreadOf(hook: string): void {
+    this.#charge(`hook ${hook}`, "hook", 1);
+  }
+
+  #charge(key: string, whose: string, cost: number): void {
+    const waitMs = this.#rate.take(key, cost);
+    if (waitMs > 0)
+      throw new OverloadedError(`more than ${this.#limits.ratePerSecond} events a second of one ${whose}`, waitMs);
+  }
+
   async #within<Answer>(key: string, whose: string, events: number, run: () => Promise<Answer>): Promise<Answer> {
     if (this.#waiting + events > this.#limits.eventsWaiting)
       throw new OverloadedError(`${this.#waiting} events wait for their commit; try again`, QUEUE_RETRY_MS);
-    const waitMs = this.#rate.take(key, events);
-    if (waitMs > 0)
-      throw new OverloadedError(`more than ${this.#limits.ratePerSecond} events a second of one ${whose}`, waitMs);
+    this.#charge(key, whose, Math.max(1, events));
     this.#waiting += events;
     try {
       return await run();
