@@ -131,8 +131,11 @@ export class Connection implements Slowness, TransportClient {
       if (this.wants(frame)) await this.outlet.waitingItem(frame);
       if (this.outlet.isClosing) return;
     }
+    // One of them says where it is from now on.
     if (this.#hears("inbox/counts"))
       this.outlet.send(countsFrame(counts, seq, journal_id), cursorText(journal_id, seq));
+    else if (this.#hears("stream/heartbeat"))
+      this.outlet.send(heartbeatFrame(journal_id, this.outlet.last, seq), cursorText(journal_id, seq));
     this.caughtUp(seq);
   }
 

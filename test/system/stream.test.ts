@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { eventually, temporaryFolder } from "../support/folder.js";
 import { endKeptServer, startKeptServer } from "../support/kept_server.js";
 import { frameBytes, OPCODE, openRawWebSocket, RawSocket, requestText } from "../support/raw.js";
-import type { Server } from "../support/server.js";
+import { Server } from "../support/server.js";
 import { Duplex, Frames, framesOf, type StreamFrame } from "../support/stream.js";
 import { run } from "./cli.js";
 
@@ -47,6 +47,28 @@ async function converse(token: string, query = ""): Promise<Duplex> {
 
 const contents = (frames: readonly StreamFrame[]) =>
   frames.flatMap(({ method, params }) => (method === "notification/created" ? [params.notification.content] : []));
+
+test("a stream that does not want the counts says by a heartbeat where it begins, before anything else", async () => {
+  const one = await Server.start();
+  const say = (content: string) => one.call<{ seq: number }>("notification/notify", { content, target: "user" });
+  const waiting = await say("waits");
+  for (const path of ["/rpc/stream", "/sse"]) {
+    const stream = new Duplex(`${one.url}${path}?opt_out=inbox/counts`, { token: one.token, method: "GET" });
+    await stream.frames.told("notification/created");
+    const { seq } = await say("comes");
+    await stream.frames.told("notification/created", (params) => params["seq"] === seq);
+    const beat = stream.frames.all.find(({ params }) => params["waiting"] !== true);
+    expect(beat?.method).toBe("stream/heartbeat");
+    expect(beat?.params).toMatchObject({ seq: expect.any(Number), up_to_seq: expect.any(Number) });
+    expect(beat?.params.seq).toBeGreaterThanOrEqual(waiting.seq);
+    const { journal_id, up_to_seq } = beat?.params ?? {};
+    const query = `opt_out=inbox/counts&journal_id=${journal_id}&after_seq=${up_to_seq}`;
+    const again = new Duplex(`${one.url}${path}?${query}`, { token: one.token, method: "GET" });
+    expect((await again.frames.told("notification/created")).params.notification.content).toBe("comes");
+    again.request.destroy();
+    stream.request.destroy();
+  }
+});
 
 describe("POST /rpc/stream", () => {
   test("answers each line while the body is open: calls, batches, what is no call, and what is to be answered not at all", async () => {
