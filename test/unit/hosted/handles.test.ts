@@ -397,7 +397,11 @@ test("of what a tool says in one piece no more is held than is kept", async () =
   const talk = await Talk.open({ tools: [loud], handles: { abort_ms: 0 } });
   const before = held();
   await talk.say(job("a"), job("b"), job("c"), job("d"));
-  expect(held() - before).toBeLessThan(20_000_000);
+  // Of the four one may still be on its way out; more than that stays only if it is held.
+  await eventually(
+    async () => held() - before,
+    (bytes) => bytes < 20_000_000,
+  );
   await talk.say(onJob("fetch", "a"));
   expect((await talk.answer())["output"]).toMatch(/^first\nx+\n\(\d+ characters left out\)\nx+\nlast\n$/);
 });
