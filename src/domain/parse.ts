@@ -4,6 +4,8 @@ import { didYouMean } from "./nearest.js";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the purpose
 const CONTROL = /[\u0000-\u001f\u007f]/;
+/** The same for those who read a description. */
+const LINE = "^[^\\u0000-\\u001f\\u007f]*$";
 
 /** One line of well-formed text. */
 function isLine(text: string): boolean {
@@ -32,7 +34,8 @@ export function wordSchema(charsMax: number) {
     .string()
     .min(1, "must not be empty")
     .max(charsMax, `is longer than ${charsMax} characters`)
-    .refine(isLine, "must be text without control characters");
+    .refine(isLine, "must be text without control characters")
+    .meta({ pattern: LINE });
 }
 
 /** Free text of any lines. */

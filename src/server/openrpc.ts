@@ -3,7 +3,7 @@ import { z } from "zod";
 import { SCOPES } from "../domain/token.js";
 import { METHODS } from "./methods.js";
 import { NOTIFICATION_NAMES, NOTIFICATIONS } from "./notifications.js";
-import { OR_TEXT } from "./talk.js";
+import { NOT_BLANK, OR_TEXT } from "./talk.js";
 import { RPC } from "./wire.js";
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -67,5 +67,6 @@ function mayBeAbsent(schema: z.ZodType): boolean {
 }
 
 function orText({ [OR_TEXT]: maxLength, ...schema }: Schema): Schema {
-  return maxLength === undefined ? schema : { anyOf: [{ type: "string", minLength: 1, maxLength }, schema] };
+  if (maxLength === undefined) return schema;
+  return { anyOf: [{ type: "string", minLength: 1, maxLength, pattern: NOT_BLANK }, schema] };
 }

@@ -4,7 +4,16 @@ import { LIMITS } from "../domain/limits.js";
 import { wordSchema } from "../domain/parse.js";
 import type { ThreadSummaryView, ThreadView, TurnView } from "../runtime/conversation.js";
 
-const partSchema = z.strictObject({ type: z.literal("input_text"), text: z.string() });
+/** Somewhere in it there is more than spaces. */
+export const NOT_BLANK = "\\S";
+
+// How long all of them may be together cannot be described; none may be longer than that.
+const partSchema = z.strictObject({
+  type: z.literal("input_text"),
+  text: z.string().meta({ maxLength: LIMITS.contentChars }),
+});
+
+const said = { properties: { text: { type: "string", pattern: NOT_BLANK } } };
 
 const messageSchema = z.strictObject({
   type: z.literal("message"),
@@ -22,7 +31,10 @@ export const inputSchema = z
       typeof input === "string"
         ? [{ type: "message", role: "user", content: [{ type: "input_text", text: input }] }]
         : input,
-    z.array(messageSchema, "must be a text, or an array of messages").min(1, "must not be empty"),
+    z
+      .array(messageSchema, "must be a text, or an array of messages")
+      .min(1, "must not be empty")
+      .meta({ contains: { properties: { content: { type: "array", contains: said } } } }),
   )
   .transform((messages) => ({
     text: messages.flatMap(({ content }) => content.map(({ text }) => text)).join("\n"),

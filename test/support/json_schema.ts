@@ -8,6 +8,7 @@ export interface JsonSchema {
   readonly required?: readonly string[];
   readonly additionalProperties?: unknown;
   readonly items?: JsonSchema;
+  readonly contains?: JsonSchema;
   readonly minItems?: number;
   readonly maxItems?: number;
   readonly minLength?: number;
@@ -22,7 +23,7 @@ export interface JsonSchema {
 const KNOWN = new Set([
   ...["type", "enum", "const", "anyOf", "properties", "required", "additionalProperties", "items", "minItems"],
   ...["maxItems", "minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum"],
-  ...["default", "$schema", "propertyNames", "description"],
+  ...["contains", "default", "$schema", "propertyNames", "description"],
 ]);
 
 /** Throws at a word that it does not know: nothing of a schema is passed over. */
@@ -65,7 +66,9 @@ function isWithin(value: number, { minimum = -Infinity, maximum = Infinity, excl
   return value >= minimum && value <= maximum && (exclusiveMinimum === undefined || value > exclusiveMinimum);
 }
 
-function isList(value: readonly unknown[], { items = {}, minItems = 0, maxItems = Infinity }: JsonSchema): boolean {
+function isList(value: readonly unknown[], schema: JsonSchema): boolean {
+  const { items = {}, contains, minItems = 0, maxItems = Infinity } = schema;
+  if (contains !== undefined && !value.some((one) => isOfForm(one, { type: "object", ...contains }))) return false;
   return value.length >= minItems && value.length <= maxItems && value.every((one) => isOfForm(one, items));
 }
 
@@ -102,7 +105,7 @@ export function plainest(schema: JsonSchema): unknown {
 /** Values around the edges of a form, and of other forms. */
 export function around({ maxLength, maximum, minimum, anyOf = [] }: JsonSchema): unknown[] {
   return [
-    ...[null, true, "", "word", 7.5, -1, {}, [], [7]],
+    ...[null, true, "", " ", "a\u0007b", "word", 7.5, -1, {}, [], [7]],
     ...(maxLength === undefined ? [] : ["x".repeat(maxLength + 1)]),
     ...(maximum === undefined || maximum > 1e12 ? [] : [maximum + 1]),
     ...(minimum === undefined ? [] : [minimum, minimum - 1]),

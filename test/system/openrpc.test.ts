@@ -1,5 +1,6 @@
 /** `/openrpc.json`: what it says of every method is what the server takes and refuses. */
 import { expect, test } from "vitest";
+import { LIMITS } from "../../src/domain/limits.js";
 import { METHODS } from "../../src/server/methods.js";
 import { NOTIFICATION_NAMES } from "../../src/server/notifications.js";
 import { around, isOfForm, type JsonSchema, plainest } from "../support/json_schema.js";
@@ -31,6 +32,16 @@ const BEYOND: readonly [method: RegExp, field: RegExp, why: string][] = [
   [/^settings\/update$/, /^disabled_subscribers/, "only subscribers that are there, and not core ones"],
 ];
 
+const saying = (...texts: readonly string[]) => [
+  { type: "message", role: "user", content: texts.map((text) => ({ type: "input_text", text })) },
+];
+const LONGEST = LIMITS.contentChars;
+/** How long all of them may be together is beyond a schema. */
+const SAID: readonly unknown[] = [
+  ...[saying(""), saying(" "), saying("", "word"), saying("word"), [...saying(""), ...saying("word")], saying()],
+  ...[saying("x".repeat(LONGEST)), saying("x".repeat(LONGEST + 1))],
+];
+
 test("every method and notification is described, and the server takes what the description says and nothing else", async () => {
   const server = await Server.start();
   const { status, json, headers } = await server.get<Described>("/openrpc.json", null);
@@ -53,7 +64,8 @@ test("every method and notification is described, and the server takes what the 
     for (const { name: field, schema } of params) {
       const { [field]: _, ...without } = plain;
       tries.push(without);
-      for (const value of [plainest(schema), ...around(schema)]) tries.push({ ...plain, [field]: value });
+      const values = [plainest(schema), ...around(schema), ...(field === "input" ? SAID : [])];
+      for (const value of values) tries.push({ ...plain, [field]: value });
     }
     for (const one of tries) calls.push({ method: name, params: one, good: isOfForm(one, form) });
   }
