@@ -288,10 +288,13 @@ export class Tidings extends TidingsView {
     return this.shared.store.snapshot((moment) => audit(moment, onProgress));
   }
 
-  /** Removes settled history older than this; dead letters, live items and open threads stay. */
+  /**
+   * Removes settled history older than this; dead letters, live items and open threads stay. What hooks would take again
+   * is known for as long as they would.
+   */
   prune(options: { older_than_ms: number; onStep?: (done: PruneStep) => void }): Promise<PruneStep> {
     const olderThanMs = parseInput(z.int().min(0), options.older_than_ms);
-    return this.shared.store.prune(olderThanMs, options.onStep);
+    return this.shared.store.prune(Math.max(olderThanMs, replayableMs(this.hooks)), options.onStep);
   }
 
   /** Copies the database, while it is in use, to a file that does not exist yet. */
@@ -326,4 +329,9 @@ export class Tidings extends TidingsView {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+/** For how long a message that a hook has taken could be sent again: it may have been signed ahead of our time. */
+function replayableMs(hooks: Hooks): number {
+  return Math.max(0, ...[...hooks.values()].map(({ tolerance_secs }) => 2_000 * (tolerance_secs ?? 0)));
 }

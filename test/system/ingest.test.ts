@@ -344,6 +344,18 @@ describe("a message of Standard Webhooks", () => {
   });
 });
 
+test("a replay is refused also after history was pruned, for as long as its time would be good", async () => {
+  const [id, body] = [`msg_${randomUUID()}`, bytes({ type: "invoice.paid" })];
+  const headers = standardHeaders({ id, body, at: Math.floor(Date.now() / 1_000) });
+  expect((await post(server, "pay", body, headers)).status).toBe(202);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await server.call("runtime/prune", { older_than_ms: 0 });
+  await leavesNothing(server, async () => {
+    const replay = await post(server, "pay", body, headers);
+    expect([replay.status, replay.json.error?.reason]).toEqual([409, "replayed"]);
+  });
+});
+
 test("a replay is refused also if the clock of the sender is ahead of ours", async () => {
   const [id, body] = [`msg_${randomUUID()}`, bytes({ type: "invoice.paid" })];
   const at = Math.floor(Date.now() / 1_000) + 30;
