@@ -2,14 +2,13 @@
  * What comes above does not move what is being looked at. At its top a list follows what comes, but not while it is
  * pointed at: nobody clicks on a row that was another one a moment ago.
  */
-import { type PointerEvent, type RefObject, useLayoutEffect, useRef, useState } from "react";
+import { type PointerEvent, type RefObject, useEffect, useEffectEvent, useLayoutEffect, useRef, useState } from "react";
 import { type Layout, movedBy } from "./list_layout.js";
 
 export interface Hold {
   readonly isHeld: boolean;
   readonly handlers: {
     readonly onPointerOver: (event: PointerEvent) => void;
-    readonly onPointerLeave: () => void;
   };
 }
 
@@ -50,6 +49,29 @@ export function useHold<Item>(
     element.scrollTop = top + moved;
     if (isAtTop || held.current === top) held.current = element.scrollTop;
   });
+  const letGo = useEffectEvent(() => {
+    const element = scroller.current;
+    if (element !== null) {
+      if (element.scrollTop === held.current) element.scrollTop = 0;
+      rowsOf(element)?.style.removeProperty("min-height");
+    }
+    held.current = null;
+    pointed.current = null;
+    setHeld(false);
+  });
+  useEffect(() => {
+    if (!isHeld) return;
+    // What was pointed at may be taken off the page in the moment in which the pointer goes; then nobody says that it left.
+    const elsewhere = ({ target }: Event) => {
+      if (!(target instanceof Node) || scroller.current?.contains(target) !== true) letGo();
+    };
+    document.addEventListener("pointerover", elsewhere);
+    document.documentElement.addEventListener("pointerleave", letGo);
+    return () => {
+      document.removeEventListener("pointerover", elsewhere);
+      document.documentElement.removeEventListener("pointerleave", letGo);
+    };
+  }, [isHeld, scroller]);
   return {
     isHeld,
     handlers: {
@@ -58,16 +80,6 @@ export function useHold<Item>(
         if (pointerType === "touch" || !(target instanceof Element)) return;
         pointed.current = target.closest(`[${ROW}]`)?.getAttribute(ROW) ?? null;
         setHeld(true);
-      },
-      onPointerLeave() {
-        const element = scroller.current;
-        if (element !== null) {
-          if (element.scrollTop === held.current) element.scrollTop = 0;
-          rowsOf(element)?.style.removeProperty("min-height");
-        }
-        held.current = null;
-        pointed.current = null;
-        setHeld(false);
       },
     },
   };
