@@ -74,7 +74,7 @@ test("a real server is killed in the middle of a call and comes back; the host i
 
   const shown = await run(["mcp", "list", "--data", data]);
   expect(shown).toMatchObject({ code: 0, stderr: "" });
-  expect(shown.stdout).toMatch(/^connected +everything +13 tools\n/);
+  expect(shown.stdout).toMatch(/^connected +everything +13 tools\nidle +documents +1 tool\n$/);
 
   server.process.kill("SIGKILL");
   await server.ended;
