@@ -4,12 +4,16 @@ import { chmodSync, cpSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { buildWeb } from "./build-web.mjs";
 import { bundleCli } from "./bundle-cli.mjs";
 
-// The migrations are read from beside the compiled code.
-cpSync("src/store/sqlite/migrations", "dist/store/sqlite/migrations", { recursive: true });
+// What the store reads, or starts, from beside the compiled code.
+const besideStore = (folder) => {
+  for (const name of ["migrations", "checkpoint_thread.mjs"])
+    cpSync(`src/store/sqlite/${name}`, `${folder}/${name}`, { recursive: true });
+};
+besideStore("dist/store/sqlite");
 
 await bundleCli();
 await buildWeb();
-cpSync("src/store/sqlite/migrations", "dist/cli/migrations", { recursive: true });
+besideStore("dist/cli");
 
 // In this folder `npx tidings` is this program, at once: npm links the bins of dependencies, not a package's own.
 chmodSync("dist/cli/main.js", 0o755);

@@ -93,7 +93,8 @@ function prepareForWriting(connection: Connection, options: OpenOptions): void {
   assert(mode === "wal", `SQLite answered journal mode ${String(mode)}, not wal`);
   connection.pragma("foreign_keys = ON");
   connection.pragma("trusted_schema = OFF");
-  connection.pragma("wal_autocheckpoint = 4000");
+  // Far more than is between two checkpoints of the thread beside: see checkpoints.ts.
+  connection.pragma("wal_autocheckpoint = 16000");
   connection.pragma("cache_size = -16384");
   if (options.bytesMax !== undefined) {
     const pageSize = connection.pragma("page_size", { simple: true }) as number;

@@ -86,6 +86,7 @@ import { failCarrier, renewCarrier, sendCarrier, settleCarrier } from "./carrier
 import { Carriers } from "./carriers.js";
 import { runCommand, runCommands } from "./changes.js";
 import { checkStorage } from "./check.js";
+import { Checkpoints } from "./checkpoints.js";
 import { claim } from "./claim.js";
 import { collect, isReady } from "./collect.js";
 import { CommitQueue, closedError, type Transaction } from "./commit.js";
@@ -222,6 +223,7 @@ export class SqliteStore implements Store {
   readonly #core: Core;
   readonly #clock: JournalClock;
   readonly #queue: CommitQueue | undefined;
+  readonly #checkpoints: Checkpoints | undefined;
   readonly #sweep: Sweep;
   readonly #redrives: Redrives;
   readonly #lists: Lists;
@@ -297,6 +299,8 @@ export class SqliteStore implements Store {
     if (!this.writable) return;
     core.dedupe.rebuild(connection, this.#clock.now());
     batches.rebuild();
+    const checkpoints = new Checkpoints(connection, core.file);
+    this.#checkpoints = checkpoints;
     this.#queue = new CommitQueue(connection, core.file, {
       now: () => this.#clock.now(),
       begun: (transaction) => this.#begun(transaction),
@@ -309,6 +313,7 @@ export class SqliteStore implements Store {
       committed: (ms, operations) => {
         figures.committed(ms, operations);
         this.#committed(journal.takeUsers());
+        checkpoints.committed(operations);
       },
       failed: (error) => options.onFailure?.(error),
     });
@@ -953,6 +958,7 @@ export class SqliteStore implements Store {
   async #close(): Promise<void> {
     if (this.#queue !== undefined) await this.#flushAll(this.#queue);
     await this.#queue?.drain();
+    await this.#checkpoints?.end();
     this.#closed = true;
     this.#stopPolling?.();
     await Promise.all(this.#moments);
