@@ -49,7 +49,7 @@ function stored(
       effective: axes,
       priority: more.priority ?? "normal",
       revision: 1,
-      count: 1,
+      count: more.events?.length ?? 1,
       rows: 1,
       lease_epoch: 0,
       lease: null,
@@ -96,9 +96,9 @@ test("an event that two share is shown once; the other is told by its id", () =>
   const compose = composerFor(BUDGET, () => "text");
   const { told, text } = compose(
     [
-      stored("n1", "the disk is full", { events: ["e1", "e2"] }),
-      stored("n2", "disk: no room is left", { events: ["e2", "e1"] }),
-      stored("n3", "something of e1 alone", { events: ["e1"] }),
+      stored("n1", "the disk is full", { events: ["e1"] }),
+      stored("n2", "disk: no room is left", { events: ["e1"] }),
+      stored("n3", "something of e1 and e2", { events: ["e1", "e2"] }),
     ],
     0,
     NOBODY,
@@ -108,7 +108,20 @@ test("an event that two share is shown once; the other is told by its id", () =>
   expect(text).toContain("the disk is full");
   expect(text).not.toContain("no room is left");
   expect(text).toMatch(/- `n2`[^\n]*same event as n1/);
-  expect(text).toContain("something of e1 alone");
+  expect(text).toContain("something of e1 and e2");
+});
+
+test("of several events each may show what the other does not: both are told", () => {
+  const compose = composerFor(BUDGET, () => "text");
+  const shared = { events: ["e1", "e2"] };
+  const { text } = compose(
+    [stored("n1", "the newest", shared), stored("n2", "each of them", shared)],
+    0,
+    NOBODY,
+    2_000,
+  );
+  expect(text).toContain("the newest");
+  expect(text).toContain("each of them");
 });
 
 test("of two that share an event, the one that the user must be told keeps its words", () => {

@@ -1,7 +1,7 @@
 /** What waits, made into the block that tells it: inside the transaction that collects, so that it only computes. */
 import { mustNarrate } from "../domain/axes.js";
 import type { BlockForm, Embedded } from "../domain/conversation.js";
-import type { NotificationId } from "../domain/ids.js";
+import { type EventId, type NotificationId, OVERFLOW_SUBSCRIBER } from "../domain/ids.js";
 import { isoTime } from "../domain/time.js";
 import { newNonce } from "../platform/secret.js";
 import type { Aware, Compose, Stored } from "../store/contract.js";
@@ -29,23 +29,30 @@ export function composerFor(budget: Budget, form: () => BlockForm): Compose {
 }
 
 /**
- * Two subscribers may have made something of the same events: these are told once. For each that is not, the one that is
- * told for it: one that the user must be told, else the first.
+ * Two subscribers may have made something of the same event: it is told once. For each that is not, the one that is told for
+ * it: one that the user must be told, else the first. Of several events one may show what the other has merged, or holds
+ * back: these are all told, so that nothing is lost.
  */
 function sameEvents(candidates: readonly Stored[]): ReadonlyMap<NotificationId, NotificationId> {
-  const tellers = new Map<string, Stored>();
-  const eventsOf = ({ event_ids }: Stored) => event_ids.toSorted().join(" ");
-  for (const stored of candidates) {
-    const teller = tellers.get(eventsOf(stored));
+  const alone = candidates.filter(({ delivery }) => delivery.count === 1);
+  const tellers = new Map<EventId, Stored>();
+  for (const stored of alone) {
+    const { event_id } = stored.notification;
+    const teller = tellers.get(event_id);
     if (teller === undefined || (mustNarrate(stored.delivery.effective) && !mustNarrate(teller.delivery.effective)))
-      tellers.set(eventsOf(stored), stored);
+      tellers.set(event_id, stored);
   }
   const shared = new Map<NotificationId, NotificationId>();
-  for (const stored of candidates) {
-    const teller = tellers.get(eventsOf(stored));
+  for (const stored of alone) {
+    const teller = tellers.get(stored.notification.event_id);
     if (teller !== undefined && teller !== stored) shared.set(stored.notification.id, teller.notification.id);
   }
   return shared;
+}
+
+/** How often the one thing that it tells has come. Rows are counted where they stand, and a summary by its own words. */
+function timesOf({ notification, delivery }: Stored): number {
+  return delivery.rows > 1 || notification.subscriber_id === OVERFLOW_SUBSCRIBER ? 1 : delivery.count;
 }
 
 function namesOnlyTold({ told }: Block, shared: ReadonlyMap<NotificationId, NotificationId>): boolean {
@@ -56,12 +63,13 @@ function namesOnlyTold({ told }: Block, shared: ReadonlyMap<NotificationId, Noti
   });
 }
 
-function blockItem({ notification, delivery }: Stored, shared: ReadonlyMap<NotificationId, NotificationId>): BlockItem {
+function blockItem(stored: Stored, shared: ReadonlyMap<NotificationId, NotificationId>): BlockItem {
+  const { notification, delivery } = stored;
   const teller = shared.get(notification.id);
   return {
     id: notification.id,
     revision: delivery.revision,
-    count: delivery.count,
+    count: timesOf(stored),
     kind: notification.kind,
     severity: notification.severity,
     priority: delivery.priority,

@@ -2,7 +2,7 @@
 import { type Axes, type Channel, channelOf, mustNarrate } from "../domain/axes.js";
 import type { Event } from "../domain/event.js";
 import type { EventId, NotificationId, TurnId } from "../domain/ids.js";
-import { type Change, type JournalEntry, type MatchOutcome, matchesOf } from "../domain/journal.js";
+import { type Change, type JournalEntry, type MatchOutcome, type MatchRecord, matchesOf } from "../domain/journal.js";
 import type { NotificationView, Reason } from "../domain/notification.js";
 import type { Principal } from "../domain/principal.js";
 import { isoTime } from "../domain/time.js";
@@ -47,7 +47,7 @@ async function explainEvent(
     story.push(line(entry, "match", "No subscriber matched it; it is kept in the journal and told to nobody."));
   for (const match of matches) {
     const stored = await store.get(principal, match.notification_id);
-    const text = `Subscriber ${match.subscriber_id}: ${MATCHED[match.outcome]} ${match.notification_id}.`;
+    const text = `Subscriber ${match.subscriber_id}: ${MATCHED[match.outcome]} ${match.notification_id}${keptBackBy(entry, match)}.`;
     story.push(line(entry, "match", text, match));
     if (stored === undefined) continue;
     notifications.push(viewOf(stored));
@@ -73,6 +73,13 @@ const MATCHED: Record<MatchOutcome, string> = {
   filtered: "kept it back by its severity filter, as",
   muted: "is switched off for it; kept back, as",
 };
+
+/** Which rule kept it back, if one has. */
+function keptBackBy({ changes }: JournalEntry, { outcome, notification_id }: MatchRecord): string {
+  if (outcome !== "filtered" && outcome !== "muted") return "";
+  const change = changes.find((one) => one.notification_id === notification_id);
+  return change === undefined ? "" : noteOf(change);
+}
 
 async function notificationStory(store: Store, principal: Principal, id: NotificationId): Promise<StoryLine[]> {
   const entries = (await store.story(principal, id)) ?? [];
@@ -210,13 +217,13 @@ function created(change: Change): string {
   const links = [
     notification.redrive_of === null ? "" : ` It sends the dead letter ${notification.redrive_of} again.`,
     notification.linked_to === null ? "" : ` An agent holds ${notification.linked_to} with the same key.`,
-    set.reason === undefined ? "" : ` Kept back: ${why(set.reason)}.`,
+    set.reason === undefined ? "" : ` Kept back: ${why(set.reason)}${noteOf(change)}.`,
     set.open_until === undefined || set.open_until === null
       ? ""
       : ` Its batch closes at the latest ${isoTime(set.open_until)}, and takes further events before.`,
     notification.degraded === null ? "" : ` In general words: ${notification.degraded}.`,
   ].join("");
-  return `Subscriber ${notification.subscriber_id} made this notification, ${route}: deadline ${isoTime(set.deadline ?? 0)}, priority ${set.priority}${noteOf(change)}.${links}`;
+  return `Subscriber ${notification.subscriber_id} made this notification, ${route}: deadline ${isoTime(set.deadline ?? 0)}, priority ${set.priority}${set.reason === undefined ? noteOf(change) : ""}.${links}`;
 }
 
 const ROUTES: Record<Channel, string> = {

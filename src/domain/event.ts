@@ -69,8 +69,18 @@ export function isTypePattern(pattern: string): boolean {
   return eventTypeSchema.safeParse(type).success;
 }
 
+const ALIAS = "handle.";
+
+/** The names by which it is taken: what is called `handle.stopped` is `tool.stopped` as well. */
+export function namesOfType(type: string): readonly string[] {
+  return type.startsWith(ALIAS) ? [type, `tool.${type.slice(ALIAS.length)}`] : [type];
+}
+
 export function matchesType(pattern: string, type: string): boolean {
-  return pattern.endsWith(".*") ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
+  const names = namesOfType(type);
+  return pattern.endsWith(".*")
+    ? names.some((name) => name.startsWith(pattern.slice(0, -1)))
+    : names.some((name) => name === pattern);
 }
 
 export const eventSchema = z.strictObject({

@@ -49,7 +49,8 @@ export type Command =
   | { readonly column: "flush"; readonly words: FlushWords; readonly note?: string }
   | { readonly column: "suppress"; readonly reason: SuppressReason; readonly note?: string };
 
-export type FlushWords = Pick<Notification, "content" | "severity" | "degraded">;
+/** `kind`: where it is another than that of the event that made it, of which nothing is told. */
+export type FlushWords = Pick<Notification, "content" | "severity" | "degraded"> & Partial<Pick<Notification, "kind">>;
 
 /** A change before the store links it to the previous one about the same notification. */
 export type NewChange = Change & { readonly prev: null };
@@ -157,9 +158,10 @@ function flushed(
   context: DecideContext,
 ): Decision {
   const open = delivery.open_until !== null;
-  const { content, severity, degraded } = notification;
+  const { content, severity, degraded, kind } = notification;
   const sameText = words.content === content;
-  const same = sameText && words.severity === severity && words.degraded === degraded;
+  const sameKind = words.kind === undefined || words.kind === kind;
+  const same = sameText && sameKind && words.severity === severity && words.degraded === degraded;
   if (!open && same) return { outcome: "same" };
   const patch: Patch = open ? { open_until: null } : sameText ? {} : { revision: delivery.revision + 1 };
   const decision = changed(delivery, "flush", [], patch, context, note);

@@ -75,9 +75,10 @@ export function draftFor(event: NewEvent, subscriber: Subscriber): Draft {
 /** `note`: what is wrong with the event, which is told all the same. */
 function draftOf(event: NewEvent, subscriber: Subscriber, note: string | null): Draft {
   const { batch, dedupe } = subscriber;
+  const filtered = !severityAtLeast(event.severity, subscriber.severity_filter);
   return {
     subscriber_id: subscriber.id,
-    filtered: !severityAtLeast(event.severity, subscriber.severity_filter),
+    filtered,
     severity: event.severity,
     priority: subscriber.priority,
     inject_at: subscriber.inject_at,
@@ -89,9 +90,17 @@ function draftOf(event: NewEvent, subscriber: Subscriber, note: string | null): 
     dedupe_key: keyOf(event, subscriber),
     dedupe_window_ms: dedupe.window_ms,
     batch: batch.window_ms > 0 && batch.max_size > 1 ? batch : null,
-    note,
+    note: filtered ? noted(note, filterNote(event, subscriber)) : note,
     wake_ms: subscriber.wake === "idle" || subscriber.axes.handler === "agent" ? subscriber.max_wait_ms : null,
   };
+}
+
+function filterNote({ severity }: NewEvent, { severity_filter, file }: Subscriber): string {
+  return `${severity} is below the severity_filter ${severity_filter}${file === null ? "" : ` of ${file}`}`;
+}
+
+function noted(note: string | null, more: string): string {
+  return note === null ? more : `${note}; ${more}`;
 }
 
 /** The event's own, else by the subscriber's expression, else derived; nothing needs one where nothing merges. */
@@ -107,8 +116,6 @@ function granted(draft: Draft, { critical }: Grants): Draft {
     ...draft,
     priority: "high",
     inject_at: draft.inject_at === "immediate" ? "next" : draft.inject_at,
-    note: [draft.note, "the priority critical was lowered to high: its sender lacks the scope critical"]
-      .filter((one) => one !== null)
-      .join("; "),
+    note: noted(draft.note, "the priority critical was lowered to high: its sender lacks the scope critical"),
   };
 }

@@ -1,4 +1,4 @@
-import type { NewEvent } from "../domain/event.js";
+import { type NewEvent, namesOfType } from "../domain/event.js";
 import type { Subscriber } from "./subscriber.js";
 
 /** Those that take a type, or a prefix of types. */
@@ -59,13 +59,18 @@ export class MatchIndex {
     this.#kept += 1;
   }
 
-  /** By the type and each of its prefixes; each subscriber once. */
+  /** By each of its names; each subscriber once. */
   #find(type: string, source: string): Subscriber[] {
     const found = new Set<Subscriber>();
+    for (const name of namesOfType(type)) this.#collectAll(name, source, found);
+    return [...found];
+  }
+
+  /** By the type and each of its prefixes. */
+  #collectAll(type: string, source: string, found: Set<Subscriber>): void {
     this.#collect(type, source, found);
     for (let dot = type.lastIndexOf("."); dot > 0; dot = type.lastIndexOf(".", dot - 1))
       this.#collect(`${type.slice(0, dot)}.*`, source, found);
-    return [...found];
   }
 
   #collect(pattern: string, source: string, found: Set<Subscriber>): void {

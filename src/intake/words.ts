@@ -43,7 +43,7 @@ export function tryWordsOf(subscriber: LoadedSubscriber, rows: readonly Row[], n
       },
       true,
     );
-    if (content.trim() !== "") return { content, degraded: null, error: null };
+    if (!NOTHING.has(content.trim())) return { content, degraded: null, error: null };
     return { ...generally(rows, `the template of ${id} gave no words`), error: null };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
@@ -51,6 +51,9 @@ export function tryWordsOf(subscriber: LoadedSubscriber, rows: readonly Row[], n
     return { ...generally(rows, `the template of ${id} failed: ${message}`), error: failure };
   }
 }
+
+/** No text, and the text that says nothing: all that was printed is a value that is not there. */
+const NOTHING: ReadonlySet<string> = new Set(["", '""']);
 
 function failureOf({ template, line, reason }: TemplateError): TemplateFailure {
   return { template, line, reason };

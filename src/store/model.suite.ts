@@ -142,10 +142,13 @@ class Model {
   wordCommand(kept: Kept, toldNow: boolean): Command {
     const { told, observed, held } = this.judge(kept, toldNow);
     if (told.length === 0 && held > 0) return { column: "suppress", reason: observed ? "observed" : "muted" };
-    const { subscriber_id, redrive_of, content, severity } = kept.notification;
+    const { subscriber_id, redrive_of, content, severity, kind } = kept.notification;
     const given = subscriber_id === GIVEN || redrive_of !== null;
     const worst = given ? severity : mostSevere(told.map(({ event }) => event.severity));
-    return { column: "flush", words: { content: given ? content : this.say(told), severity: worst, degraded: null } };
+    const words = { content: given ? content : this.say(told), severity: worst, degraded: null };
+    const types = told.map(({ event }) => event.type);
+    const another = given || types.includes(kind) ? undefined : types[0];
+    return { column: "flush", words: another === undefined ? words : { ...words, kind: another } };
   }
 
   /** What must be done before it is told; null if all of it is told as it stands. */

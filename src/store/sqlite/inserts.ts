@@ -14,10 +14,12 @@ export class Inserts {
   readonly #many: Statement;
   readonly #width: number;
   readonly #values: unknown[];
+  readonly #first: Inserts | undefined;
   #used = 0;
 
-  /** `row`: what stands for one row after VALUES. */
-  constructor(connection: Connection, into: string, row: string) {
+  /** `row`: what stands for one row after VALUES. `first`: whose rows are in their table before any of these, which refer to them. */
+  constructor(connection: Connection, into: string, row: string, first?: Inserts) {
+    this.#first = first;
     const insert = (rows: number) =>
       connection.prepare(`INSERT INTO ${into} VALUES ${new Array(rows).fill(row).join(", ")}`);
     this.#one = insert(1);
@@ -32,6 +34,7 @@ export class Inserts {
     for (let index = 0; index < row.length; index += 1) this.#values[this.#used + index] = row[index];
     this.#used += this.#width;
     if (this.#used < this.#values.length) return;
+    this.#first?.writeOut();
     // Whatever comes of it, they are not written a second time.
     this.#used = 0;
     this.#many.run(...this.#values);
@@ -41,6 +44,7 @@ export class Inserts {
   writeOut(): void {
     const used = this.#used;
     if (used === 0) return;
+    this.#first?.writeOut();
     this.#used = 0;
     let from = 0;
     for (let to = SOME * this.#width; to <= used; to += SOME * this.#width) {

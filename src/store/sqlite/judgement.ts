@@ -113,7 +113,14 @@ function commandFor(core: Core, at: number, { notification }: Held, judgement: J
   const given = told.length === 0 || isGiven(notification);
   const words = given ? { content, degraded } : core.editor.words(notification.subscriber_id, told, at);
   const worst = given ? severity : mostSevere(told.map(({ event }) => event.severity));
-  return { column: "flush", words: { content: words.content, degraded: words.degraded, severity: worst }, ...note };
+  const said = { content: words.content, degraded: words.degraded, severity: worst };
+  return { column: "flush", words: { ...said, ...kindOf(notification, given ? [] : told) }, ...note };
+}
+
+/** It is called by something that it tells: what made it may be held back, or no longer be what its row shows. */
+function kindOf({ kind }: Notification, told: readonly Row[]): { kind?: string } {
+  const first = told[0];
+  return first === undefined || told.some(({ event }) => event.type === kind) ? {} : { kind: first.event.type };
 }
 
 /** In words of its own, which nobody can say anew. */

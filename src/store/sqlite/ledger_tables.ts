@@ -15,6 +15,7 @@ export class LedgerTables {
   readonly #plainNotifications: Inserts;
   readonly #insertDelivery: Statement;
   readonly #freshDeliveries: Inserts;
+  readonly #batchDeliveries: Inserts;
   readonly #updateNotification: Statement;
   readonly #updateDelivery: Statement;
   readonly #acknowledge: Statement;
@@ -45,9 +46,19 @@ export class LedgerTables {
       `deliveries (number, user_id, thread_id, state, channel, effective, priority, revision, count, lease_epoch,
         deadline, not_before, attempts, updated_at, subject, live, unread, due_at, last_seq, rows, source, wakes)`,
       "(?, ?, ?, ?, ?, ?, ?, 1, 1, 0, ?, 0, 0, ?, ?, 1, 0, ?, ?, 1, ?, ?)",
+      this.#plainNotifications,
+    );
+    // The same for batches, open or closed in the transaction that has opened them.
+    this.#batchDeliveries = new Inserts(
+      connection,
+      `deliveries (number, user_id, thread_id, state, channel, effective, priority, revision, count, lease_epoch,
+        deadline, not_before, attempts, updated_at, subject, live, unread, due_at, last_seq, rows, open_until, source,
+        wakes)`,
+      "(?, ?, ?, ?, ?, ?, ?, 1, ?, 0, ?, 0, 0, ?, ?, 1, 0, ?, ?, ?, ?, ?, ?)",
+      this.#plainNotifications,
     );
     this.#updateNotification = connection.prepare(
-      "UPDATE notifications SET content = ?, data = ?, severity = ?, directive = ?, degraded = ? WHERE number = ?",
+      "UPDATE notifications SET content = ?, data = ?, severity = ?, directive = ?, degraded = ?, kind = ? WHERE number = ?",
     );
     // Guarded: the row must still be what the decision was made on, or nothing is written.
     this.#updateDelivery = connection.prepare(
@@ -81,15 +92,16 @@ export class LedgerTables {
   }
 
   end(): void {
-    this.#plainNotifications.writeOut();
     this.#freshDeliveries.writeOut();
+    this.#batchDeliveries.writeOut();
   }
 
   #writeNew({ notification, delivery, number, last_seq }: Held): void {
-    // Both or neither: a delivery's notification is to be in its table before it.
-    if (isPlain(notification) && isFresh(delivery)) {
+    // Both or neither: only a plain notification is known to be in its table before its delivery.
+    if (isPlain(notification) && isUntouched(delivery)) {
       this.#addPlainNotification(number, notification);
-      this.#addFreshDelivery(number, notification, delivery, last_seq);
+      if (isAlone(delivery)) this.#addFreshDelivery(number, notification, delivery, last_seq);
+      else this.#addBatchDelivery(number, notification, delivery, last_seq);
       return;
     }
     this.#writeNotification(number, notification);
@@ -156,6 +168,28 @@ export class LedgerTables {
       subjectName(notification),
       dueAt(delivery),
       last_seq,
+      sourceOf(notification, delivery),
+      wakesFlag(notification, delivery),
+    );
+  }
+
+  #addBatchDelivery(number: number, notification: Notification, delivery: Delivery, last_seq: number): void {
+    this.#batchDeliveries.add(
+      number,
+      delivery.user_id,
+      delivery.thread_id,
+      delivery.state,
+      delivery.channel,
+      axesText(delivery.effective),
+      delivery.priority,
+      delivery.count,
+      delivery.deadline,
+      delivery.updated_at,
+      subjectName(notification),
+      dueAt(delivery),
+      last_seq,
+      delivery.rows,
+      delivery.open_until,
       sourceOf(notification, delivery),
       wakesFlag(notification, delivery),
     );
@@ -275,8 +309,9 @@ export class LedgerTables {
   }
 
   #writeWords({ number, notification }: Held): void {
-    const { content, data, severity, directive, degraded } = notification;
-    this.#updateNotification.run(content, data === null ? null : jsonText(data), severity, directive, degraded, number);
+    const { content, data, severity, directive, degraded, kind } = notification;
+    const json = data === null ? null : jsonText(data);
+    this.#updateNotification.run(content, json, severity, directive, degraded, kind, number);
   }
 }
 
@@ -286,13 +321,16 @@ function isPlain({ data, directive, redrive_of, linked_to, degraded, wake_ms }: 
   return plain && degraded === null && wake_ms === null;
 }
 
-/** Whether it is live, and nothing has happened to it since it was made. */
-function isFresh(delivery: Delivery): boolean {
+/** Whether it is of one event, and takes no more. */
+function isAlone({ count, rows, open_until }: Delivery): boolean {
+  return count === 1 && rows === 1 && open_until === null;
+}
+
+/** Whether it is live, and nothing has happened to it since it was made, but that events were added to it. */
+function isUntouched(delivery: Delivery): boolean {
   return (
     !isTerminal(delivery.state) &&
     delivery.revision === 1 &&
-    delivery.count === 1 &&
-    delivery.rows === 1 &&
     delivery.lease_epoch === 0 &&
     delivery.lease === null &&
     delivery.not_before === 0 &&
@@ -300,8 +338,7 @@ function isFresh(delivery: Delivery): boolean {
     !delivery.quiet &&
     delivery.action === null &&
     delivery.read_at === null &&
-    delivery.reason === null &&
-    delivery.open_until === null
+    delivery.reason === null
   );
 }
 
