@@ -227,6 +227,19 @@ template = "deploys.j2"
     });
   });
 
+  test("says of a text that is not TOON why it is not, and nothing of one that is", async () => {
+    const texts = { "deploys.j2": "deploy: {{ event.payload.name }}\ndeploy: again" };
+    const folder = await folderWith({ "deploys.toml": FILE, ...texts });
+    const line = ["subscribers", "test", join(folder, "deploys.toml"), "--event", "-"];
+    const input = JSON.stringify({ type: "deploy.done", source: "ci", severity: "error", payload: { name: "a" } });
+    const { code, stdout, stderr } = await run(line, { input });
+    expect(code).toBe(0);
+    expect(`${stdout}${stderr}`).toMatch(/this is not TOON, and is told as it is: .*deploy/);
+    writeFileSync(join(folder, "deploys.j2"), "deploy: {{ event.payload.name }}");
+    const good = JSON.parse((await run([...line, "--json"], { input })).stdout) as Record<string, unknown>;
+    expect(good["notifications"]).toMatchObject([{ content: "deploy: a", toon_problem: null }]);
+  });
+
   test("refuses a broken file and a missing event in words", async () => {
     const folder = await folderWith({ "deploys.toml": FILE });
     const noTemplate = await run(["subscribers", "test", join(folder, "deploys.toml"), "--event", "-"], {
@@ -241,4 +254,13 @@ template = "deploys.j2"
     const bad = await run(["subscribers", "test", file, "--event", "-"], { input: '{"type": "x"}' });
     expect(bad).toMatchObject({ code: 2, stderr: expect.stringContaining("type: must be 2 to 5 segments") });
   });
+});
+
+test("tidings subscribers enable says what else keeps one off", async () => {
+  const data = await temporaryFolder();
+  const { code, stdout } = await run(["subscribers", "enable", "turn_digest", "--data", data]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(
+    /^turn_digest was not switched off for local\.\nIt takes no events all the same: \S*turn_digest\.toml has enabled = false\.\n$/,
+  );
 });

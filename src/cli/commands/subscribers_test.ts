@@ -7,6 +7,7 @@ import { subscriberOf } from "../../intake/subscriber.js";
 import { type LoadedSubscriber, loadFolder } from "../../intake/subscribers/load.js";
 import { problemLine } from "../../intake/subscribers/set.js";
 import { muting } from "../../intake/switches.js";
+import { toonProblem } from "../../intake/template/toon.js";
 import { systemClock } from "../../platform/clock.js";
 import { oneWord } from "../arguments.js";
 import { defineCommand } from "../command.js";
@@ -20,7 +21,8 @@ export const subscribersTest = defineCommand({
       "taken to come one right after the other; - reads standard input. They are merged and batched as the file says, " +
       "and become one notification or several.",
     "With --json: {subscriber_id, enabled, priority, inject_at, outcomes, notifications: [{channel, rows: [{key, count}], " +
-      "content, degraded}]}.",
+      "content, degraded, toon_problem}]}. " +
+      "What is told is TOON: `toon_problem` says why a text is not, which is then told as it is.",
   ],
   options: {
     event: { kind: "text", value: "FILE", summary: "the event, or several; - for standard input" },
@@ -36,7 +38,10 @@ export const subscribersTest = defineCommand({
     const muted = (event: NewEvent) => muting(config, { event, subscriber: { id, core }, priority, disabled: [] });
     const previewed = preview(subscriberOf(subscriber), events, muted, systemClock.wall());
     const outcomes = previewed.outcomes.map(outcomeLine);
-    const notifications = previewed.notifications.map(({ error: _, ...one }) => one);
+    const notifications = previewed.notifications.map(({ error: _, ...one }) => ({
+      ...one,
+      toon_problem: toonProblem(one.content),
+    }));
     if (output.json) {
       await output.value({ subscriber_id: id, enabled, priority, inject_at, outcomes, notifications });
       return EXIT.ok;
@@ -44,10 +49,11 @@ export const subscribersTest = defineCommand({
     if (!enabled) await output.line("enabled = false: as it is, the file takes no events; if it were on:");
     for (const [index, outcome] of outcomes.entries()) await output.line(`event ${index + 1}: ${outcome}`);
     await output.line(`${counted(notifications.length, "notification")}, priority ${priority}, told at: ${inject_at}`);
-    for (const { channel, content, degraded } of notifications) {
+    for (const { channel, content, degraded, toon_problem } of notifications) {
       await output.line();
       await output.line(output.style("gray", `on the channel ${channel}${degraded === null ? "" : ", degraded"}:`));
       if (degraded !== null) output.remark(`degraded: ${degraded}`);
+      if (toon_problem !== null) output.remark(`this is not TOON, and is told as it is: ${toon_problem}`);
       await output.line(content);
     }
     return EXIT.ok;

@@ -1,5 +1,5 @@
 /** TOON as the official encoder writes it, without asking it for the forms that most texts have. Tests compare the two. */
-import { encode } from "@toon-format/toon";
+import { decode, encode } from "@toon-format/toon";
 import { cleanText } from "../../domain/clean.js";
 import type { Run } from "./run.js";
 import { isList, isObject, type Value } from "./value.js";
@@ -76,4 +76,14 @@ export function tableOf(run: Run, value: Value): string | undefined {
   }
   run.step(cost);
   return text;
+}
+
+/** Why the official decoder does not read it; null if it does. */
+export function toonProblem(text: string): string | null {
+  try {
+    decode(text);
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
