@@ -13,6 +13,8 @@ const PIPELINE_NAMES = {
   render: "(k) render, batches of 10",
   whole: "(k) all of it: journal write, match, dedup, batch, render",
   emit: "(k) durable `emit` of the same, parsed and answered",
+  "raw entries": "(k) raw inserts of the entries that nobody takes",
+  "raw batches": "(k) raw inserts of all rows of the batches",
 };
 
 const RATE_NAMES = {
@@ -59,6 +61,11 @@ function costRows(pipeline) {
 /** Deciding where an event belongs, and writing it there: what was not measured by itself. */
 function decidedAndKept({ whole, write, match, render }) {
   return whole.map((run, index) => run.micros - write[index].micros - match[index].micros - render[index].micros);
+}
+
+/** If deciding were free, and the rows of batches were written by nothing but SQLite. */
+function floorOf({ match, render, "raw entries": entries, "raw batches": batches }) {
+  return match.map((run, index) => run.micros + render[index].micros + batches[index].micros - entries[index].micros);
 }
 
 function burstRows(burst, { events }) {
@@ -123,6 +130,7 @@ export function pipelineRatios({ matching, pipeline, burst, tokens, sizes }, add
     add("(k) of that: match", ratio(pipeline.match.map((run) => run.micros)));
     add("(k) of that: render", ratio(pipeline.render.map((run) => run.micros)));
     add("(k) of that: dedup and batch, with their rows in the store", ratio(decidedAndKept(pipeline)));
+    add("(k) match, render, and raw inserts of the further rows: what nothing can be below", ratio(floorOf(pipeline)));
     const rate = (name) => pipeline[name].map((run) => run.perSecond);
     add("(k) through all of it, to plainjob's `add`", pairedRatio(rate("emit many"), rate("plainjob")));
     add(

@@ -24,6 +24,8 @@ export async function pipelineCost(workspace, { runs, sizes }, say) {
   const contender = (name, settings) => () => workspace.runInFolder(name, settings);
   const contenders = Object.entries({
     write: contender("journalWrite", pipeline),
+    "raw entries": contender("rawEntries", pipeline),
+    "raw batches": contender("rawBatches", pipeline),
     match: contender("matchAlone", pipeline),
     render: contender("renderAlone", pipeline),
     whole: contender("pipelineWrite", pipeline),

@@ -15,7 +15,7 @@ import { openSqliteStore } from "../../dist/store/sqlite/store.js";
 import { callers, failureOf, work } from "../workload.mjs";
 
 const ROWS = 10;
-const OUT_OF_REACH = { pendingPerThread: 100_000, pendingPerSource: 100_000 };
+export const OUT_OF_REACH = { pendingPerThread: 100_000, pendingPerSource: 100_000 };
 
 /** Only the entry of the journal: an event that nobody takes. */
 export function journalWrite(options) {

@@ -26,6 +26,8 @@ const MODULES = {
   reader: "./reader.mjs",
   matching: "./matching.mjs",
   journalWrite: "./pipeline.mjs",
+  rawEntries: "./raw_batches.mjs",
+  rawBatches: "./raw_batches.mjs",
   matchAlone: "./pipeline.mjs",
   renderAlone: "./pipeline.mjs",
   pipelineWrite: "./pipeline.mjs",

@@ -76,12 +76,12 @@ function isNew(row, marked) {
 }
 
 /** As src/store/sqlite/database.ts does. */
-function openLikeTidings(file) {
+export function openLikeTidings(file) {
   const connection = new Database(file);
   connection.pragma("journal_mode = WAL");
   connection.pragma("foreign_keys = ON");
   connection.pragma("trusted_schema = OFF");
-  connection.pragma("wal_autocheckpoint = 4000");
+  connection.pragma("wal_autocheckpoint = 16000");
   connection.pragma("cache_size = -16384");
   for (const name of readdirSync(MIGRATIONS).sort()) connection.exec(readFileSync(new URL(name, MIGRATIONS), "utf8"));
   connection.pragma("synchronous = FULL");
