@@ -9,13 +9,34 @@ import { parseArgs } from "node:util";
 import { planKills } from "./plan.mjs";
 import { newTally, total } from "./tally.mjs";
 
-const { values } = parseArgs({
-  options: {
-    kills: { type: "string", default: "100" },
-    seed: { type: "string" },
-    http: { type: "boolean", default: false },
-  },
-});
+const HELP = `npm run crash -- [--kills 100] [--seed N] [--http]
+
+  --kills N  how often the process is killed (default 100)
+  --seed N   the same plan again; without it another each time
+  --http     kills the server, under the load of its clients; else a process that uses the library
+`;
+
+function options() {
+  try {
+    return parseArgs({
+      options: {
+        kills: { type: "string", default: "100" },
+        seed: { type: "string" },
+        http: { type: "boolean", default: false },
+        help: { type: "boolean", default: false },
+      },
+    }).values;
+  } catch (error) {
+    console.error(`${error.message}\n\n${HELP}`);
+    process.exit(2);
+  }
+}
+
+const values = options();
+if (values.help) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
 const kills = wholeNumber("kills", values.kills);
 const seed = values.seed === undefined ? randomInt(2 ** 31) : wholeNumber("seed", values.seed);
 const { RULES, runFolder } = values.http ? await import("./http_rig.mjs") : await import("./rig.mjs");
