@@ -13,8 +13,10 @@ const CYCLE_TO_PLAINJOB_MIN = 2;
 const LARGE_TO_SMALL_MAX = 1.5;
 
 const THROUGHPUT_NAMES = {
-  "raw 1": "(a) raw inserts of the same rows, 64 a commit, 1 user",
+  "raw 1": "(a) raw inserts of the same rows, 64 a commit, 16 a statement, 1 user",
   "raw 100": "(a) the same, 100 users",
+  "raw single 1": "(a) raw inserts of the same rows, 64 a commit, one a statement, 1 user",
+  "raw single 100": "(a) the same, 100 users",
   "emit 1": "(b) durable `emit`, 64 callers, 1 user",
   "emit 100": "(b) the same, 100 users",
   "cycle 1": "(c) full cycle, `emit` and `ack`, 64 callers, 1 user",
@@ -98,10 +100,10 @@ function ratioRows(results) {
   const { "raw 1": raw } = throughput ?? {};
   for (const users of [1, 100]) {
     const emit = throughput?.[`emit ${users}`];
-    if (raw !== undefined && emit !== undefined)
-      add(`(b) \`emit\` to raw, ${userText(users)}`, pairedRatio(emit, throughput[`raw ${users}`]), {
-        least: EMIT_TO_RAW_MIN,
-      });
+    if (raw === undefined || emit === undefined) continue;
+    const to = (peer) => pairedRatio(emit, throughput[`${peer} ${users}`]);
+    add(`(b) \`emit\` to raw, 16 a statement, ${userText(users)}`, to("raw"), { least: EMIT_TO_RAW_MIN });
+    add(`(b) \`emit\` to raw, one a statement, ${userText(users)}`, to("raw single"), { least: EMIT_TO_RAW_MIN });
   }
   const cycle = throughput?.["cycle 1"];
   if (cycle !== undefined) {

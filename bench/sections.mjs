@@ -8,7 +8,10 @@ function contendersOf({ sections, sizes }, connectionString) {
   const { warmup, emits, cycles } = sizes;
   const contenders = { fdatasync: ["fdatasync", { count: sizes.fdatasyncs }] };
   for (const users of [1, 100]) {
-    if (sections.has("a")) contenders[`raw ${users}`] = ["rawInserts", { users, warmup, emits }];
+    if (sections.has("a")) {
+      contenders[`raw ${users}`] = ["rawInserts", { users, many: 16, warmup, emits }];
+      contenders[`raw single ${users}`] = ["rawInserts", { users, many: 1, warmup, emits }];
+    }
     if (sections.has("b")) contenders[`emit ${users}`] = ["durableEmit", { users, warmup, emits }];
     if (sections.has("c")) contenders[`cycle ${users}`] = ["fullCycle", { users, warmup, cycles }];
   }

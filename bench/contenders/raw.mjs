@@ -1,7 +1,7 @@
 /**
  * The machine's raw limit: better-sqlite3 alone writes the rows that Tidings writes for an emit, into the same schema
- * with the same settings, 64 to a commit, 16 to a statement, as the store does: faster here than one by one. The rows are
- * Tidings' own, written by it and read back.
+ * with the same settings, 64 to a commit: 16 to a statement, as the store does, which is its fastest form here, and one by one, as
+ * it is mostly used. The rows are Tidings' own, written by it and read back.
  */
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -14,17 +14,16 @@ const BLOCK_SIZE = 1_024;
 const SECOND_MS = 1_000;
 /** The place of the column `due_at` in a row of `deliveries`. */
 const DUE_AT = 22;
-/** Rows of one statement; what is warmed up with and what is timed are multiples of it. */
-const MANY = 16;
 
-export async function rawInserts({ folder, users, warmup, emits }) {
+/** `many`: rows of one statement; what is warmed up with and what is timed are multiples of it. */
+export async function rawInserts({ folder, users, many, warmup, emits }) {
   const rows = await rowsOfTidings(join(folder, "tidings"), users, warmup + emits);
   const connection = openLikeTidings(join(folder, "raw.db"));
   try {
-    const write = writer(connection);
-    const [before, timed] = [grouped(rows.slice(0, warmup)), grouped(rows.slice(warmup))];
-    writeAll(connection, write, before);
-    return await rate(emits, () => writeAll(connection, write, timed));
+    const write = writer(connection, many);
+    const [before, timed] = [grouped(rows.slice(0, warmup), many), grouped(rows.slice(warmup), many)];
+    writeAll(connection, write, before, CALLERS / many);
+    return await rate(emits, () => writeAll(connection, write, timed, CALLERS / many));
   } finally {
     connection.close();
   }
@@ -88,10 +87,10 @@ export function openLikeTidings(file) {
   return connection;
 }
 
-function writer(connection) {
+function writer(connection, many) {
   const insert = (table) => {
     const columns = connection.pragma(`table_info(${table})`).map((column) => column.name);
-    const rows = new Array(MANY).fill(`(${columns.map(() => "?").join(", ")})`).join(", ");
+    const rows = new Array(many).fill(`(${columns.map(() => "?").join(", ")})`).join(", ");
     return connection.prepare(`INSERT INTO ${table} (${columns.join(", ")}) VALUES ${rows}`);
   };
   const [journal, notifications, deliveries] = [insert("journal"), insert("notifications"), insert("deliveries")];
@@ -107,10 +106,10 @@ function writer(connection) {
 }
 
 /** What each statement is given, made before the time is taken. */
-function grouped(rows) {
+function grouped(rows, many) {
   const groups = [];
-  for (let from = 0; from < rows.length; from += MANY) {
-    const group = rows.slice(from, from + MANY);
+  for (let from = 0; from < rows.length; from += many) {
+    const group = rows.slice(from, from + many);
     groups.push({
       entries: group.flatMap(({ entry }) => entry),
       notifications: group.flatMap(({ notification }) => notification),
@@ -122,10 +121,9 @@ function grouped(rows) {
   return groups;
 }
 
-function writeAll(connection, write, groups) {
+function writeAll(connection, write, groups, perCommit) {
   const begin = connection.prepare("BEGIN IMMEDIATE");
   const commit = connection.prepare("COMMIT");
-  const perCommit = CALLERS / MANY;
   for (let from = 0; from < groups.length; from += perCommit) {
     begin.run();
     for (let index = from; index < Math.min(from + perCommit, groups.length); index += 1) write(groups[index]);
