@@ -15,7 +15,7 @@ import { HOST, userPrincipal } from "./domain/principal.js";
 import { ALL_GRANTS, type Grants } from "./domain/token.js";
 import type { ShownBatch } from "./facade/answers.js";
 import { hostAgent, mcpConfigs } from "./facade/hosting.js";
-import { type AgentView, type OpenOptions, parsePolicy } from "./facade/options.js";
+import { type AgentView, checkOptions, type OpenOptions, parsePolicy } from "./facade/options.js";
 import { type Shared, throwFailure } from "./facade/shared.js";
 import { TidingsView } from "./facade/view.js";
 import { Catalogue } from "./intake/catalogue.js";
@@ -83,6 +83,7 @@ export class Tidings extends TidingsView {
 
   /** Opens a data folder and starts its watchdog. */
   static async open(options: OpenOptions = {}): Promise<Tidings> {
+    checkOptions(options);
     const policy = parsePolicy(options.policy);
     const ended = new AbortController();
     const { bytes_max, data = ".tidings", mode = "write" } = options;

@@ -1,4 +1,6 @@
 /** What a command works on: the running server of the data folder where there is one, else the folder itself. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { type Plane, RemoteTidings } from "../client/remote.js";
 import type { Endpoint } from "../client/rpc.js";
 import { StoreError, UnreachableError } from "../domain/errors.js";
@@ -14,6 +16,8 @@ import { oneLine } from "./text.js";
 const RETRY_MS = 25;
 /** How long a reader waits for a first writer that is just making the database. */
 const BEING_MADE_MS = 1_000;
+/** What a data folder has since somebody opened it to write. */
+export const DATABASE = "tidings.db";
 /** How long the writer's lock is waited for before a server is looked for again. */
 const LOCK_MS = 250;
 
@@ -112,6 +116,13 @@ export async function withTidings<Value>(
 export async function withReader<Value>(settings: Settings, use: (tidings: Tidings) => Promise<Value>): Promise<Value> {
   await withTidings(settings, "read", async () => {});
   return closing(await open(settings, "read"), use);
+}
+
+/** As `withReader`, for commands that have nothing to do on a folder that nobody has used: they make none. */
+export async function withUsed<Value>(settings: Settings, use: (tidings: Tidings) => Promise<Value>): Promise<Value> {
+  if (!existsSync(join(settings.data, DATABASE)))
+    throw new StoreError("read_only", `${settings.data} holds no Tidings data; name the folder that does with --data.`);
+  return withReader(settings, use);
 }
 
 /** For checks: opens what is there, makes nothing, changes nothing, not even what is overdue. */

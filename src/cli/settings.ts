@@ -131,7 +131,7 @@ export function settingsOf(values: Values<typeof COMMON_OPTIONS>, env: NodeJS.Pr
     subscribersFolder: values.subscribers ?? named(env, "TIDINGS_SUBSCRIBERS"),
     configFile: values.config ?? named(env, "TIDINGS_CONFIG"),
     server: serverOf(server, values.token ?? named(env, "TIDINGS_TOKEN")),
-    dataFlag: [...again("data", values.data), ...again("server", values.server)].join(""),
+    dataFlag: `${flag("data", values.data)}${flag("server", values.server)}`,
     folderFlags: FOLDER_FLAGS.filter((name) => values[name] !== undefined).map((name) => `--${name}`),
   };
 }
@@ -144,8 +144,9 @@ export function filesOf({ subscribersFolder, configFile }: Settings) {
   };
 }
 
-function again(name: string, value: string | undefined): string[] {
-  return value === undefined ? [] : [` --${name} ${shellWord(value)}`];
+/** An option of a suggested command, as it was given to this one; nothing if it was not. */
+export function flag(name: string, value: string | number | undefined): string {
+  return value === undefined ? "" : ` --${name} ${shellWord(String(value))}`;
 }
 
 function serverOf(url: string | undefined, token: string | undefined): Endpoint | undefined {

@@ -47,8 +47,8 @@ export function ageOf(at: string): string {
   return shortDuration(systemClock.wall() - Date.parse(at));
 }
 
-/** A notification as its reader sees it: the words, and under them what they are about. */
-export async function showCard(notification: NotificationView, output: Output): Promise<void> {
+/** A notification as its reader sees it: the words, and under them what they are about; of a dead letter, what it was sent again as. */
+export async function showCard(notification: NotificationView, output: Output, redrivenAs?: string): Promise<void> {
   const { severity, state, channel, revision, reason, source, thread_id } = notification;
   const width = output.columns(TEXT_WIDTH_MAX) - 4;
   const text = [notification.content, times(notification)].filter((part) => part !== "").join("  ");
@@ -68,7 +68,8 @@ export async function showCard(notification: NotificationView, output: Output): 
     reason ?? "",
   ].filter((detail) => detail !== "");
   await output.line(`    ${stateWord(state, output)} ${output.style("gray", `· ${details.join(" · ")}`)}`);
-  await output.line(`    ${output.style("gray", notification.id)}`);
+  const again = redrivenAs === undefined ? "" : `  redriven as ${redrivenAs}`;
+  await output.line(`    ${output.style("gray", `${notification.id}${again}`)}`);
 }
 
 const AGE_COLUMNS = 4;

@@ -2,9 +2,9 @@ import { z } from "zod";
 import type { Budget } from "../agent/block/block.js";
 import type { AgentConfig } from "../config/config.js";
 import type { McpServerConfig } from "../config/mcp.js";
-import type { StoreError } from "../domain/errors.js";
+import { InvalidInputError, type StoreError } from "../domain/errors.js";
 import { LIMITS } from "../domain/limits.js";
-import { parseInput } from "../domain/parse.js";
+import { fieldsSchema, parseInput } from "../domain/parse.js";
 import { DEFAULT_POLICY, type DeliveryPolicy } from "../domain/policy.js";
 import type { SubscriberInput } from "../intake/subscriber.js";
 import type { Clock } from "../platform/clock.js";
@@ -92,7 +92,51 @@ export interface AgentInput extends BoundsInput {
 /** What the hosted agent runs on. */
 export type AgentView = Pick<Model, "provider" | "model">;
 
-const policySchema = z.strictObject({
+const pathSchema = z
+  .string("must be a path")
+  .min(1, "must not be empty")
+  .refine((path) => !path.includes("\0"), "must be a path");
+const functionSchema = z.custom((value) => typeof value === "function", "must be a function");
+
+/** What is looked at more closely by those who use it (subscribers, the policy, the agent) is only of the right kind here. */
+const openSchema = fieldsSchema({
+  data: pathSchema.optional(),
+  subscribers: z.array(z.unknown()).optional(),
+  subscribers_folder: pathSchema.nullable().optional(),
+  config_file: pathSchema.nullable().optional(),
+  watch: z.boolean().optional(),
+  onProblem: functionSchema.optional(),
+  policy: z.custom(isObject, "must be an object").optional(),
+  mode: z.enum(["write", "read", "write_if_free"]).optional(),
+  // What is left of a wait may be a fraction.
+  wait_ms: z.number().min(0).optional(),
+  bytes_max: z.int().min(1).optional(),
+  agent: z
+    .custom(
+      (value) => isObject(value) || typeof value === "function",
+      "must be an object, or a function that gives one",
+    )
+    .optional(),
+  clock: z.custom(isClock, "must be an object with the functions wall and monotonic").optional(),
+  onFailure: functionSchema.optional(),
+} satisfies Record<keyof OpenOptions, z.ZodType>);
+
+/** Before anything is opened: a wrong option is named. They stay as they are, for they hold functions and objects of their own. */
+export function checkOptions(options: OpenOptions): void {
+  if (!isObject(options)) throw new InvalidInputError("options", 'must be an object, like { data: ".tidings" }');
+  parseInput(openSchema, options);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isClock(value: unknown): boolean {
+  const { wall, monotonic } = (value ?? {}) as Partial<Clock>;
+  return typeof wall === "function" && typeof monotonic === "function";
+}
+
+const policySchema = fieldsSchema({
   agentTtlMs: z.int().min(1).max(LIMITS.ttlMsMax).optional(),
   contextTtlMs: z.int().min(1).max(LIMITS.ttlMsMax).optional(),
   systemTtlMs: z.int().min(1).max(LIMITS.ttlMsMax).optional(),

@@ -673,7 +673,15 @@ export function storeContract(name: string, harness: () => Promise<StoreHarness>
         expect(await stateOf(dead)).toBe("FAILED");
         expect(await store.redrive(HOST, dead.delivery.id)).toMatchObject({ miss: "terminal" });
         expect(await store.redrivenAs(HOST, dead.delivery.id)).toBe((fresh as Stored).delivery.id);
-        expect(await store.redrive(HOST, (fresh as Stored).delivery.id)).toMatchObject({ miss: "terminal" });
+        expect(await store.redrive(HOST, (fresh as Stored).delivery.id)).toMatchObject({
+          miss: "wrong_channel",
+          message: expect.stringContaining("is DISPATCHED on the channel inbox"),
+        });
+        await ack(fresh as Stored);
+        expect(await store.redrive(HOST, (fresh as Stored).delivery.id)).toMatchObject({
+          miss: "terminal",
+          message: expect.stringContaining("is DELIVERED"),
+        });
         expect(await store.redrive(asBob, dead.delivery.id)).toMatchObject({ miss: "not_found" });
       });
     });

@@ -560,9 +560,11 @@ async function redrive(index: number, model: Model, real: Real): Promise<void> {
   const expected: Miss["miss"] | undefined =
     old === undefined
       ? "not_found"
-      : old.delivery.state !== "FAILED" || model.redriven.has(id)
-        ? "terminal"
-        : undefined;
+      : !isTerminal(old.delivery.state)
+        ? "wrong_channel"
+        : old.delivery.state !== "FAILED" || model.redriven.has(id)
+          ? "terminal"
+          : undefined;
   expect(isMiss(answer) ? answer.miss : undefined).toBe(expected);
   if (isMiss(answer) || old === undefined) return;
   model.redriven.add(id);

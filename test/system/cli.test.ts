@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
+import Database from "better-sqlite3";
 import { test as base, describe, expect } from "vitest";
 import { Tidings } from "../../src/index.js";
 import { SCHEMA_VERSION } from "../../src/store/sqlite/migrate.js";
@@ -139,6 +140,62 @@ describe.concurrent("what nobody takes", () => {
     expect(redriven.map((row) => row.user_id)).toEqual(["ada", "ada"]);
     expect((await cli.json<Page>("inbox --user ada")).notifications).toHaveLength(2);
     expect((await cli.run("dead redrive --all")).stdout).toMatch(/\n1 dead letter sent again\.\n$/);
+  });
+
+  test("the next page of a list is asked for as this one was", async ({ cli }) => {
+    for (const text of ["one", "two"]) await cli.json(`notify ${text} --target user --user ada --ttl-ms 1`);
+    await eventually(async () => ((await cli.ledger("--state FAILED")).length === 2 ? true : undefined));
+    for (const list of ["dead list --user ada --limit 1", "inbox --all --user ada --limit 1"]) {
+      const { stdout } = await cli.run(list);
+      const [, more = ""] = /^More: +(?:npx tidings|node \S+) (.*) --data /m.exec(stdout) ?? [];
+      expect(more, stdout).toMatch(new RegExp(`^${list} --after \\S+$`));
+      const next = await cli.run(more);
+      expect(stdout).toContain("two");
+      expect(next.stdout).toContain("one");
+      expect(next.stdout).not.toContain("two");
+    }
+    expect((await cli.run("dead list --user ada")).stdout).not.toContain("More:");
+  });
+
+  test("the inbox says of a dead letter how to send it again, and acknowledges only what can be", async ({ cli }) => {
+    const { id: dead } = await cli.json<Row>("notify dead --target user --ttl-ms 1");
+    await eventually(async () => (await cli.json<Page>("dead list")).notifications.at(0));
+    const alone = await cli.run("inbox --all");
+    expect(alone.stdout).toContain(`dead redrive ${dead} --data`);
+    expect(alone.stdout).not.toContain(" ack ");
+    const { id: fresh } = await cli.json<Row>("notify fresh --target user");
+    const both = await cli.run("inbox --all");
+    expect(both.stdout).toContain(`dead redrive ${dead} --data`);
+    expect(both.stdout).toContain(`ack ${fresh} --action dismissed --data`);
+
+    const { id: again } = await cli.json<Row>("dead redrive", dead);
+    for (const id of [fresh, again]) await cli.json("ack", id, "--action", "dismissed");
+    const done = await cli.run("inbox --all");
+    expect(done.stdout).not.toMatch(/ ack | dead redrive /);
+    expect(done.stdout).toContain("explain ID --data");
+  });
+
+  test("the list says which dead letters were sent again, and recommends another", async ({ cli }) => {
+    const { id: one } = await cli.json<Row>("notify one --target user --ttl-ms 1");
+    const { id: two } = await cli.json<Row>("notify two --target user --ttl-ms 1");
+    await eventually(async () => ((await cli.ledger("--state FAILED")).length === 2 ? true : undefined));
+    const before = await cli.run("dead list");
+    expect(before.stdout).not.toContain("redriven");
+    expect(before.stdout).toContain(`dead redrive ${two} --data`);
+    expect(await cli.json("dead list")).toMatchObject({ redriven: {} });
+
+    const { id: again } = await cli.json<Row>("dead redrive", two);
+    const half = await cli.run("dead list");
+    expect(half.stdout).toMatch(new RegExp(`${two} +redriven as ${again}\n`));
+    expect(half.stdout).toMatch(new RegExp(`${one}\n`));
+    expect(half.stdout).toContain(`dead redrive ${one} --data`);
+    expect(await cli.json("dead list")).toMatchObject({
+      notifications: [{ id: two }, { id: one }],
+      redriven: { [two]: again },
+    });
+
+    await cli.json("dead redrive", one);
+    expect((await cli.run("dead list")).stdout).not.toContain("dead redrive");
   });
 
   test("the environment sets the times, and flags win over it", async ({ cli }) => {
@@ -384,7 +441,7 @@ describe.concurrent("the words of the program", () => {
 describe.concurrent("a data folder", () => {
   test("that does not exist yet is made by a reading command, and is empty", async ({ cli }) => {
     expect(await cli.json("inbox")).toEqual({ notifications: [], next: null });
-    expect(await cli.json("dead list")).toEqual({ notifications: [], next: null });
+    expect(await cli.json("dead list")).toEqual({ notifications: [], next: null, redriven: {} });
     expect(await cli.run("ledger --json")).toEqual({ code: 0, stdout: "", stderr: "" });
     expect((await cli.run("ledger")).stdout).toBe("No notifications.\n");
     expect(await cli.run("explain nothing")).toEqual({
@@ -421,6 +478,44 @@ describe.concurrent("a data folder", () => {
     expect(await cli.ledger()).toEqual(before);
     expect(existsSync(join(cli.data, "tidings.db.old"))).toBe(true);
     expect(await cli.run("restore no-such-file --replace")).toMatchObject({ code: 2 });
+  });
+
+  test.for<[what: string, make: (cli: Cli, file: string, whole: Buffer) => void, code: number]>([
+    ["text", (_, file) => writeFileSync(file, "this has never been a database ".repeat(100)), 6],
+    ["empty", (_, file) => writeFileSync(file, ""), 6],
+    ["cut off", (_, file, whole) => writeFileSync(file, whole.subarray(0, 20_000)), 6],
+    ["cut off in its head", (_, file, whole) => writeFileSync(file, whole.subarray(0, 50)), 6],
+    ["another program's", (_, file) => new Database(file).exec("CREATE TABLE theirs (a)").close(), 6],
+    ["without our tables", (_, file, whole) => writeFileSync(file, onlyMarked(file, whole)), 6],
+    ["a folder", (_, file) => mkdirSync(file), 2],
+  ])("is not replaced by a backup that is %s, which is named", async ([, make, code], { cli }) => {
+    await cli.json("notify kept --target user");
+    const whole = cli.path("whole.db");
+    await cli.json("backup", whole);
+    const bad = cli.path("bad.db");
+    make(cli, bad, readFileSync(whole));
+    const before = readFileSync(join(cli.data, "tidings.db"));
+
+    const refused = await cli.run("restore", bad, "--replace");
+    expect(refused).toMatchObject({ code, stdout: "" });
+    expect(refused.stderr).toMatch(/^tidings: .*\bbad\.db is .*\bTidings backup.*; nothing was changed\..*\n$/);
+    expect(refused.stderr, "what is good is not blamed, nor what nobody knows").not.toContain(cli.data);
+    expect(readFileSync(join(cli.data, "tidings.db"))).toEqual(before);
+    expect(readdirSync(cli.data).filter((name) => /arriving|old/.test(name))).toEqual([]);
+    expect(await cli.ledger()).toMatchObject([{ content: "kept" }]);
+  });
+
+  test("that is not there is not backed up, nor made", async ({ cli }) => {
+    const copy = cli.path("copy.db");
+    const missing = await cli.run("backup", copy);
+    expect(missing).toMatchObject({ code: (await cli.run("audit")).code, stdout: "" });
+    expect(missing.stderr).toMatch(/^tidings: .*\bno Tidings data.*--data.*\n$/);
+    expect(missing.stderr).toContain(cli.data);
+    expect(readdirSync(cli.root)).toEqual([]);
+    mkdirSync(cli.data);
+    expect(await cli.run("backup", copy)).toMatchObject({ code: missing.code });
+    expect(readdirSync(cli.root), "an empty one stays empty").toEqual(["data"]);
+    expect(readdirSync(cli.data)).toEqual([]);
   });
 
   test("is pruned of settled history, and keeps what waits and what is dead", async ({ cli }) => {
@@ -567,3 +662,11 @@ test("the tour runs by itself, shows every part, and leaves nothing behind", asy
     expect(stdout).toContain(words);
   expect(readdirSync(TMPDIR)).toEqual([]);
 });
+
+/** A database that says it is ours and holds nothing. */
+function onlyMarked(file: string, whole: Buffer): Buffer {
+  const path = `${file}.marked`;
+  const applicationId = whole.readUInt32BE(68);
+  new Database(path).exec(`PRAGMA application_id = ${applicationId}`).close();
+  return readFileSync(path);
+}

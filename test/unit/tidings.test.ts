@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import {
@@ -5,6 +7,7 @@ import {
   isMiss,
   type JournalEntry,
   type JsonObject,
+  type OpenOptions,
   Tidings,
   TidingsError,
 } from "../../src/index.js";
@@ -242,6 +245,81 @@ describe("bad input", () => {
     });
     const twice = { id: "x", types: ["a.b"] };
     await expect(Tidings.open({ data, subscribers: [twice, twice] })).rejects.toThrow(/two have the id x/);
+  });
+
+  it.each<[options: unknown, field: string, reason: RegExp]>([
+    [{ wait_ms: Number.NaN }, "wait_ms", /number/],
+    [{ wait_ms: Number.POSITIVE_INFINITY }, "wait_ms", /number/],
+    [{ wait_ms: -1 }, "wait_ms", />=0/],
+    [{ wait_ms: "5" }, "wait_ms", /number/],
+    [{ mode: "zzz" }, "mode", /"write"\|"read"\|"write_if_free"/],
+    [{ mode: null }, "mode", /"write"/],
+    [{ data: 5 }, "data", /^must be a path$/],
+    [{ data: null }, "data", /^must be a path$/],
+    [{ data: "" }, "data", /^must not be empty$/],
+    [{ data: "a\u0000b" }, "data", /^must be a path$/],
+    [{ subscribers_folder: 5 }, "subscribers_folder", /^must be a path$/],
+    [{ config_file: {} }, "config_file", /^must be a path$/],
+    [{ subscribers: { id: "x" } }, "subscribers", /array/],
+    [{ watch: "no" }, "watch", /boolean/],
+    [{ onProblem: "log" }, "onProblem", /^must be a function$/],
+    [{ onFailure: {} }, "onFailure", /^must be a function$/],
+    [{ policy: 5 }, "policy", /^must be an object$/],
+    [{ policy: { leaseMS: 5 } }, "leaseMS", /^is not a known field; did you mean leaseMs\?$/],
+    [{ bytes_max: Number.NaN }, "bytes_max", /number/],
+    [{ bytes_max: 0 }, "bytes_max", />=1/],
+    [{ clock: { wall: 5 } }, "clock", /^must be an object with the functions wall and monotonic$/],
+    [{ agent: "rehearsal" }, "agent", /^must be an object, or a function that gives one$/],
+    [{ agent: null }, "agent", /^must be an object, or a function that gives one$/],
+    [{ wait: 5 }, "wait", /^is not a known field; did you mean wait_ms\?$/],
+    [{ dat: "x" }, "dat", /^is not a known field; did you mean data\?$/],
+    [null, "options", /^must be an object/],
+    ["folder", "options", /^must be an object/],
+    [["folder"], "options", /^must be an object/],
+  ])("open(%j) is refused by its name, and nothing is made", async (options, field, reason) => {
+    const data = join(await temporaryFolder(), "data");
+    const isObject = typeof options === "object" && options !== null && !Array.isArray(options);
+    const opened = Tidings.open((isObject ? { data, ...options } : options) as never);
+    const error = await opened.then(
+      (tidings) => tidings.close(),
+      (refused: unknown) => refused,
+    );
+    expect(error).toBeInstanceOf(InvalidInputError);
+    expect(error).toMatchObject({ code: "invalid_input", field, reason: expect.stringMatching(reason) });
+    expect(existsSync(data)).toBe(false);
+  });
+
+  it("every option is taken as it is, and one that is undefined as if it was not said", async () => {
+    class OwnClock {
+      readonly #start = 5;
+      wall() {
+        return Date.now() + this.#start;
+      }
+      monotonic() {
+        return performance.now() + this.#start;
+      }
+    }
+    const problems: string[] = [];
+    const all: Required<OpenOptions> = {
+      data: await temporaryFolder(),
+      subscribers: [],
+      subscribers_folder: null,
+      config_file: null,
+      watch: false,
+      onProblem: (line) => problems.push(line),
+      policy: { leaseMs: 5 },
+      mode: "write_if_free",
+      wait_ms: 0.5,
+      bytes_max: 10_000_000,
+      agent: () => ({ provider: "rehearsal" }),
+      clock: new OwnClock(),
+      onFailure: () => {},
+    };
+    const tidings = await openTidings(all);
+    expect(tidings).toMatchObject({ writable: true, agent: { provider: "rehearsal" } });
+    expect(problems).toEqual([]);
+    const unsaid = Object.fromEntries(Object.keys(all).map((name) => [name, undefined]));
+    expect(await openTidings({ ...unsaid, data: await temporaryFolder() })).toMatchObject({ agent: null });
   });
 });
 

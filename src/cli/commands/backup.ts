@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { oneWord } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
-import { withReader } from "../plane.js";
+import { withUsed } from "../plane.js";
 import { size } from "../text.js";
 
 export const backup = defineCommand({
@@ -17,7 +17,7 @@ export const backup = defineCommand({
   async run({ words, settings, output }) {
     const file = resolve(oneWord(words, "FILE"));
     const progress = output.progress();
-    const journal_id = await withReader(settings, async (tidings) => {
+    const journal_id = await withUsed(settings, async (tidings) => {
       await tidings.backup(file, (done, total) => progress.show(`copied ${done} of ${total} pages`));
       return tidings.journal_id;
     }).finally(() => progress.end());

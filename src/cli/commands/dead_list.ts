@@ -4,13 +4,18 @@ import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
 import { withPlane } from "../plane.js";
 import { PROGRAM } from "../program.js";
+import { firstRedrivable, redrivenOf } from "../redriven.js";
+import { flag } from "../settings.js";
 import { showCard } from "../show.js";
 
 const LIMIT = 50;
 
 export const deadList = defineCommand({
   usage: "[options]",
-  about: ["Newest first. With --json: {notifications, next}; `next` goes into --after for the next page."],
+  about: [
+    "Newest first. With --json: {notifications, next, redriven}; `next` goes into --after for the next page, `redriven` " +
+      "says of those that were sent again, by their ids, as what.",
+  ],
   options: {
     user: { kind: "text", value: "USER", summary: "only this user's" },
     limit: {
@@ -27,9 +32,10 @@ export const deadList = defineCommand({
   async run({ values, words, settings, output }) {
     noWords(words);
     const { user, limit = LIMIT, after } = values;
-    const page = await withPlane({ settings, output }, "read", (tidings) =>
-      tidings.list({ state: "FAILED", user_id: user, limit, after }),
-    );
+    const page = await withPlane({ settings, output }, "read", async (tidings) => {
+      const { notifications, next } = await tidings.list({ state: "FAILED", user_id: user, limit, after });
+      return { notifications, next, redriven: await redrivenOf(tidings, notifications) };
+    });
     if (output.json) {
       await output.value(page);
       return EXIT.ok;
@@ -39,12 +45,17 @@ export const deadList = defineCommand({
       return EXIT.ok;
     }
     for (const notification of page.notifications) {
-      await showCard(notification, output);
+      await showCard(notification, output, page.redriven[notification.id]);
       await output.line();
     }
-    if (page.next !== null)
-      await output.line(`More:            ${PROGRAM} dead list --after ${page.next}${settings.dataFlag}`);
-    await output.line(`Send one again:  ${PROGRAM} dead redrive ID${settings.dataFlag}`);
+    const whose = flag("user", user);
+    if (page.next !== null) {
+      const asked = `${whose}${flag("limit", values.limit)}${flag("after", page.next)}`;
+      await output.line(`More:            ${PROGRAM} dead list${asked}${settings.dataFlag}`);
+    }
+    const one = firstRedrivable(page.notifications, page.redriven);
+    if (one !== undefined)
+      await output.line(`Send one again:  ${PROGRAM} dead redrive ${one.id}${whose}${settings.dataFlag}`);
     return EXIT.ok;
   },
 });

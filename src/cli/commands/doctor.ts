@@ -14,7 +14,7 @@ import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
 import type { Output, Style } from "../output.js";
-import { withTidings } from "../plane.js";
+import { DATABASE, withTidings } from "../plane.js";
 import { runningServer } from "../running.js";
 import type { Settings } from "../settings.js";
 import { counted, oneLine, pad, size } from "../text.js";
@@ -24,7 +24,6 @@ const FREE_BYTES_MIN = 64 * 1024 * 1024;
 const FREE_BYTES_LOW = 512 * 1024 * 1024;
 const PRIVATE_FOLDER = 0o700;
 const PRIVATE_FILE = 0o600;
-const DATABASE = "tidings.db";
 const WRITER_PID = "writer.pid";
 /** What their names begin with. */
 const PRIVATE_FILES = [DATABASE, "writer.", "server.json"];

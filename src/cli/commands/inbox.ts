@@ -9,7 +9,8 @@ import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
 import { ownUser, withPlane } from "../plane.js";
 import { PROGRAM } from "../program.js";
-import { shellWord } from "../settings.js";
+import { firstRedrivable, redrivenOf } from "../redriven.js";
+import { flag } from "../settings.js";
 import { showCard } from "../show.js";
 import { counted, oneLine } from "../text.js";
 
@@ -43,11 +44,13 @@ export const inbox = defineCommand({
   async run({ values, words, settings, output }) {
     noWords(words);
     const { all, limit = LIMIT, after } = values;
-    const { user, page, unread } = await withPlane({ settings, output }, "read", async (tidings) => {
+    const { user, page, redriven, unread } = await withPlane({ settings, output }, "read", async (tidings) => {
       const whose = values.user ?? (await ownUser(tidings));
+      const found = await shown(tidings, { user_id: whose, ...(all ? {} : { unread: true }), after }, limit);
       return {
         user: whose,
-        page: await shown(tidings, { user_id: whose, ...(all ? {} : { unread: true }), after }, limit),
+        page: found,
+        redriven: output.json ? {} : await redrivenOf(tidings, found.notifications),
         unread: await tidings.counts(whose),
       };
     });
@@ -67,17 +70,21 @@ export const inbox = defineCommand({
     await output.line(output.style("bold", heading));
     await output.line();
     for (const notification of page.notifications) {
-      await showCard(notification, output);
+      await showCard(notification, output, redriven[notification.id]);
       await output.line();
     }
-    const userFlag = values.user === undefined ? "" : ` --user ${shellWord(user)}`;
-    const again = `${userFlag}${settings.dataFlag}`;
-    if (page.next !== null && page.notifications.length >= limit)
-      await output.line(`More:             ${PROGRAM} inbox${all ? " --all" : ""} --after ${page.next}${again}`);
-    const [first] = page.notifications;
-    const id = page.notifications.length === 1 && first !== undefined ? first.id : "ID";
-    await output.line(output.style("gray", `Done with one:    ${PROGRAM} ack ${id} --action dismissed${again}`));
-    await output.line(output.style("gray", `Why it is here:   ${PROGRAM} explain ${id}${settings.dataFlag}`));
+    const whose = flag("user", values.user);
+    const again = `${whose}${settings.dataFlag}`;
+    if (page.next !== null && page.notifications.length >= limit) {
+      const asked = `${all ? " --all" : ""}${whose}${flag("limit", values.limit)}${flag("after", page.next)}`;
+      await output.line(`More:             ${PROGRAM} inbox${asked}${settings.dataFlag}`);
+    }
+    const hint = (what: string, command: string) => output.line(output.style("gray", `${what}${PROGRAM} ${command}`));
+    const open = page.notifications.filter(isOpen);
+    if (open.length > 0) await hint("Done with one:    ", `ack ${onlyId(open)} --action dismissed${again}`);
+    const dead = firstRedrivable(page.notifications, redriven);
+    if (dead !== undefined) await hint("Send one again:   ", `dead redrive ${dead.id}${again}`);
+    await hint("Why it is here:   ", `explain ${onlyId(page.notifications)}${settings.dataFlag}`);
     return EXIT.ok;
   },
 });
@@ -95,6 +102,17 @@ async function shown(tidings: Plane, filter: ListInput, limit: number): Promise<
     if (page.next === null || notifications.length >= limit) return { notifications, next: page.next };
     after = page.next;
   }
+}
+
+/** Whether the user can be done with it: not yet so, and no dead letter, which takes no acknowledgement. */
+function isOpen({ state, read_at }: NotificationView): boolean {
+  return state !== "FAILED" && read_at === null;
+}
+
+/** Of one there is no choice. */
+function onlyId(notifications: readonly NotificationView[]): string {
+  const [first, ...others] = notifications;
+  return first === undefined || others.length > 0 ? "ID" : first.id;
 }
 
 function wasShown({ channel, state }: NotificationView): boolean {

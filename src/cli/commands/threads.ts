@@ -8,7 +8,7 @@ import { EXIT } from "../exit.js";
 import type { Output } from "../output.js";
 import { ownUser, withPlane } from "../plane.js";
 import { PROGRAM } from "../program.js";
-import { shellWord } from "../settings.js";
+import { flag } from "../settings.js";
 import { ageOf } from "../show.js";
 import { ago, counted, cut, oneLine, pad, widthOf } from "../text.js";
 
@@ -71,10 +71,10 @@ export const threads = defineCommand({
     }
     const columns = Math.max(...page.threads.map(({ thread_id }) => widthOf(oneLine(thread_id))));
     for (const thread of page.threads) await show(thread, columns, output);
-    const userFlag = values.user === undefined ? "" : ` --user ${shellWord(user)}`;
-    const again = `${userFlag}${settings.dataFlag}`;
-    if (page.next !== null)
-      await output.line(`More:  ${PROGRAM} threads${all ? " --all" : ""} --after ${shellWord(page.next)}${again}`);
+    if (page.next !== null) {
+      const asked = `${all ? " --all" : ""}${flag("user", values.user)}${flag("limit", values.limit)}`;
+      await output.line(`More:  ${PROGRAM} threads${asked}${flag("after", page.next)}${settings.dataFlag}`);
+    }
     return EXIT.ok;
   },
 });

@@ -1,6 +1,8 @@
 import {
+  accessSync,
   chmodSync,
   closeSync,
+  constants,
   copyFileSync,
   existsSync,
   fsyncSync,
@@ -9,6 +11,7 @@ import {
   openSync,
   renameSync,
   rmSync,
+  statSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import Database from "better-sqlite3";
@@ -18,7 +21,7 @@ import { systemClock } from "../../platform/clock.js";
 import { IdSource } from "../../platform/ids.js";
 import { APPLICATION_ID, type Connection } from "./connection.js";
 import { DATABASE_FILE } from "./database.js";
-import { isBusy, storeError } from "./failure.js";
+import { codeOf, isBusy, storeError } from "./failure.js";
 import { WriterLock } from "./lock.js";
 import { SCHEMA_VERSION } from "./migrate.js";
 
@@ -44,7 +47,12 @@ export async function backupTo(
     });
     chmodSync(partial, 0o600);
     intoOneFile(partial);
-    inspect(partial);
+    const { flaw } = look(partial);
+    if (flaw !== undefined)
+      throw new StoreError(
+        "store_corrupt",
+        `${connection.name} is damaged (${flaw}); no backup was made. See what is wrong with \`tidings audit\`.`,
+      );
     flush(partial);
     renameSync(partial, target);
     flush(dirname(target));
@@ -61,29 +69,23 @@ export async function backupTo(
 export async function restoreFrom(file: string, folder: string, replace: boolean, waitMs: number): Promise<JournalId> {
   const source = resolve(file);
   const target = join(folder, DATABASE_FILE);
+  const arriving = `${target}.arriving`;
+  assertFile(source);
   try {
-    if (!existsSync(source)) throw new InvalidInputError("file", `${source} does not exist`);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const lock = await WriterLock.acquire(folder, waitMs);
     try {
       if (existsSync(target) && !replace)
         throw new InvalidInputError("data", `${folder} holds a database; say --replace to put the backup in its place`);
-      const arriving = `${target}.arriving`;
-      removeAll(arriving);
-      copyFileSync(source, arriving);
-      // A database that was in use when it was copied has its newest commits in its log.
-      if (existsSync(`${source}-wal`)) copyFileSync(`${source}-wal`, `${arriving}-wal`);
-      chmodSync(arriving, 0o600);
-      intoOneFile(arriving);
-      inspect(arriving);
-      const id = giveNewId(arriving);
+      copyIn(source, arriving);
+      const id = takeOver(source, arriving);
       flush(arriving);
       keepOld(target);
       renameSync(arriving, target);
       flush(folder);
       return id;
     } finally {
-      removeAll(`${target}.arriving`);
+      removeAll(arriving);
       lock.release();
     }
   } catch (error) {
@@ -91,20 +93,69 @@ export async function restoreFrom(file: string, folder: string, replace: boolean
   }
 }
 
-/** Refuses what is not a sound Tidings database of a schema that this program knows. */
-function inspect(file: string): void {
-  const connection = new Database(file, { readonly: true, fileMustExist: true });
+/** Before anything is made: what was named can be read. */
+function assertFile(source: string): void {
+  if (!existsSync(source)) throw new InvalidInputError("file", `${source} does not exist`);
+  if (!statSync(source).isFile())
+    throw new InvalidInputError("file", `${source} is not a file, and so no Tidings backup; nothing was changed.`);
   try {
-    const ours = connection.pragma("application_id", { simple: true }) === APPLICATION_ID;
-    const version = connection.pragma("user_version", { simple: true }) as number;
-    const sound = connection.pragma("integrity_check(1)", { simple: true }) === "ok";
-    if (!ours || !sound)
-      throw new StoreError("store_corrupt", `${file} is damaged or not a Tidings database; nothing was changed.`);
+    accessSync(source, constants.R_OK);
+  } catch {
+    throw new InvalidInputError("file", `${source} cannot be read by this user; nothing was changed.`);
+  }
+}
+
+function copyIn(source: string, arriving: string): void {
+  removeAll(arriving);
+  copyFileSync(source, arriving);
+  // A database that was in use when it was copied has its newest commits in its log.
+  if (existsSync(`${source}-wal`)) copyFileSync(`${source}-wal`, `${arriving}-wal`);
+  chmodSync(arriving, 0o600);
+}
+
+/**
+ * Checks the copy of a backup and gives it an id of its own. What is wrong with it is said of the backup: its reader
+ * knows neither the copy nor a fault of the database that would have been replaced.
+ */
+function takeOver(source: string, arriving: string): JournalId {
+  try {
+    intoOneFile(arriving);
+    const { flaw, version } = look(arriving);
+    if (flaw !== undefined) throw notWhole(source, flaw);
     if (version > SCHEMA_VERSION)
       throw new StoreError(
         "store_newer",
-        `${file} has schema version ${version}, newer than this program's ${SCHEMA_VERSION}.`,
+        `${source} has schema version ${version}, newer than this program's ${SCHEMA_VERSION}; nothing was changed. Install the Tidings that made it, or a later one.`,
       );
+    return giveNewId(arriving);
+  } catch (error) {
+    throw error instanceof Error && isOfTheContent(error) ? notWhole(source, error.message, error) : error;
+  }
+}
+
+function notWhole(source: string, flaw: string, cause?: unknown): StoreError {
+  return new StoreError(
+    "store_corrupt",
+    `${source} is not a whole Tidings backup (${flaw}); nothing was changed. Name a file that \`tidings backup\` made.`,
+    cause,
+  );
+}
+
+/** Whether it tells of what is in the file, and not of the disk that it is on: no database, a damaged one, no such table. */
+function isOfTheContent(error: Error): boolean {
+  const code = codeOf(error) ?? "";
+  return code === "SQLITE_ERROR" || code.startsWith("SQLITE_NOTADB") || code.startsWith("SQLITE_CORRUPT");
+}
+
+/** Why it is not a sound Tidings database, undefined if it is one; and the version of its schema. */
+function look(file: string): { flaw: string | undefined; version: number } {
+  const connection = new Database(file, { readonly: true, fileMustExist: true });
+  try {
+    const version = connection.pragma("user_version", { simple: true }) as number;
+    if (connection.pragma("application_id", { simple: true }) !== APPLICATION_ID)
+      return { flaw: "it is empty, or another program's", version };
+    const found = connection.pragma("integrity_check(1)", { simple: true }) as string;
+    return { flaw: found === "ok" ? undefined : found, version };
   } finally {
     connection.close();
   }

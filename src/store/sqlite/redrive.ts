@@ -3,6 +3,7 @@ import { type NotificationId, notificationId } from "../../domain/ids.js";
 import type { Notification } from "../../domain/notification.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
 import { closeCommands, create, decide, missNotFound } from "../../domain/reducer.js";
+import { isTerminal } from "../../domain/transitions.js";
 import type { Stored } from "../contract.js";
 import type { Transaction } from "./commit.js";
 import type { Connection, Statement } from "./connection.js";
@@ -26,9 +27,19 @@ export class Redrives {
   redrive(core: Core, transaction: Transaction, principal: Principal, id: NotificationId): Stored | Miss {
     const dead = core.ledger.byId(id);
     if (dead === undefined || !mayAct(principal, dead.delivery.user_id)) return missNotFound(id);
-    const { state } = dead.delivery;
+    const { state, channel } = dead.delivery;
+    if (!isTerminal(state))
+      return {
+        miss: "wrong_channel",
+        id,
+        message: `notification ${id} was not redriven: it is ${state} on the channel ${channel}, on its way still; only a FAILED one is redriven`,
+      };
     if (state !== "FAILED")
-      return { miss: "terminal", id, message: `notification ${id} is ${state}; only a FAILED one is redriven` };
+      return {
+        miss: "terminal",
+        id,
+        message: `notification ${id} was not redriven: it is ${state}; only a FAILED one is redriven`,
+      };
     const before = this.of(dead.number);
     if (before !== null)
       return { miss: "terminal", id, message: `notification ${id} was redriven before, as ${before}` };
