@@ -110,6 +110,11 @@ export type UnlockedDelivery = DeliveryFields & { readonly state: Exclude<State,
 /** The state and ownership of one notification. */
 export type Delivery = LockedDelivery | UnlockedDelivery;
 
+/** Whether the system has shown it in the conversation. */
+export function isOnFloor({ channel, state }: Delivery): boolean {
+  return channel === "floor" && state !== "PENDING" && state !== "SUPPRESSED";
+}
+
 /** Both together, as the store keeps them. */
 export interface Kept {
   readonly notification: Notification;

@@ -1,12 +1,14 @@
 /**
- * Checks the guarantees over a whole store: the journal is ordered and whole, every step in it is legal by the grid,
- * and replaying it gives the ledger, field by field. Reads only; of all it reads it keeps only whose each thread is.
+ * Checks the guarantees over a whole store: the journal is ordered and whole, every entry is what its type says, every step
+ * in it is legal by the grid, and replaying it gives the ledger, field by field. Reads only; of all it reads it keeps only
+ * what it knows of each thread and of what was used.
  */
 import { channelOf, isSystemChannel } from "../domain/axes.js";
 import { TidingsError } from "../domain/errors.js";
+import type { ThreadId } from "../domain/ids.js";
 import type { Change, JournalEntry, ThreadState } from "../domain/journal.js";
 import { canonicalJson, type Json } from "../domain/json.js";
-import type { Kept } from "../domain/notification.js";
+import { isOnFloor, type Kept } from "../domain/notification.js";
 import { HOST } from "../domain/principal.js";
 import { epochGrowth, evolve } from "../domain/reducer.js";
 import { COLUMN_CHANNELS, isTerminal, TRANSITIONS } from "../domain/transitions.js";
@@ -14,7 +16,8 @@ import { sameBudgets, type ThreadBudgets } from "../domain/usage.js";
 import { breathe } from "../platform/timers.js";
 import { auditCarriers, opensCarrier } from "./audit_carriers.js";
 import { UsageAudit } from "./audit_usage.js";
-import type { JournalPage, Store } from "./contract.js";
+import type { JournalPage, LedgerRecord, Store } from "./contract.js";
+import { wrongForm } from "./entry_form.js";
 
 export interface AuditProblem {
   /** Which promise is broken; the invariants of docs/SPEC.md. */
@@ -96,6 +99,13 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
       seq = entry.seq;
       at = entry.at;
       entries += 1;
+      changes += await auditEntry(store, entry, floor_seq, report);
+      const wrong = wrongForm(entry);
+      if (wrong !== undefined) {
+        // Nothing that it says can be relied on.
+        report("I5", name, wrong);
+        continue;
+      }
       if (entry.type === "event") events += 1;
       if (opensCarrier(entry)) carriers += 1;
       usage.take(entry);
@@ -103,7 +113,6 @@ async function auditJournal(store: Store, report: Report, onProgress?: (what: st
         const before = told.get(entry.thread_id)?.budgets ?? null;
         told.set(entry.thread_id, { state: entry.state, seq: entry.seq, budgets: entry.budgets ?? before });
       }
-      changes += await auditEntry(store, entry, floor_seq, report);
     }
     onProgress?.("journal entries", entries);
     await breathe();
@@ -189,9 +198,10 @@ async function auditLedger(store: Store, report: Report, onProgress?: (what: str
 }
 
 /** Replays one notification's story and compares; answers how many changes it has. */
-export function auditStory(ledger: Kept, story: readonly JournalEntry[], report: Report): number {
+function auditStory(ledger: LedgerRecord, story: readonly JournalEntry[], report: Report): number {
   const { id } = ledger.delivery;
   let kept: Kept | undefined;
+  const onFloor: Place[] = [];
   let lastSeq: number | null = null;
   let changes = 0;
   for (const entry of story) {
@@ -208,6 +218,7 @@ export function auditStory(ledger: Kept, story: readonly JournalEntry[], report:
       kept = evolve(kept, change, entry.at);
       const resting = wrongRest(kept);
       if (resting !== undefined) report("I9", id, `entry ${entry.seq}: ${resting}`);
+      if (isOnFloor(kept.delivery)) onFloor.push({ thread_id: kept.delivery.thread_id, seq: entry.seq });
     }
   }
   if (kept === undefined) {
@@ -219,7 +230,24 @@ export function auditStory(ledger: Kept, story: readonly JournalEntry[], report:
     const stored = canonicalJson(ledger[part] as unknown as Json);
     if (replayed !== stored) report("I5", id, `the ledger says ${stored}, the journal ${replayed}`);
   }
+  auditShown(ledger, onFloor, report);
   return changes;
+}
+
+interface Place {
+  readonly thread_id: ThreadId | null;
+  readonly seq: number;
+}
+
+/** `onFloor`: each entry after which it was on the floor. The first has shown it; older versions have kept a later one. */
+function auditShown({ delivery: { id }, shown }: LedgerRecord, onFloor: readonly Place[], report: Report): void {
+  if (shown.length > 1) report("I5", id, "is listed twice as shown in a conversation");
+  for (const { thread_id, seq } of shown) {
+    if (onFloor.some((place) => place.thread_id === thread_id && place.seq === seq)) continue;
+    const [first] = onFloor;
+    const said = first === undefined ? "never" : `in ${first.thread_id} by entry ${first.seq}`;
+    report("I5", id, `is listed as shown in ${thread_id} by entry ${seq}, and the journal says ${said}`);
+  }
 }
 
 /** Whether the grid allows this step from where the delivery is. */

@@ -116,9 +116,18 @@ function field(name: string, value: string | number | null, usual: unknown): str
   return value === usual ? "" : `,"${name}":${typeof value === "string" ? textJson(value) : value}`;
 }
 
+/** The event of an entry alone; undefined if it has none. */
+export function decodeEvent(row: EntryRow, body: string): Event | undefined {
+  return eventIn(parsed(row, body), row);
+}
+
+function eventIn({ event }: Loose, row: EntryRow): Event | undefined {
+  return event === undefined ? undefined : longEvent(event as Loose, row);
+}
+
 export function decodeEntry(row: EntryRow, body: string): JournalEntry {
   const stored = parsed(row, body);
-  const event = stored["event"] === undefined ? undefined : longEvent(stored["event"] as Loose, row);
+  const event = eventIn(stored, row);
   const changes = ((stored["changes"] as Loose[] | undefined) ?? []).map((change) => longChange(change, event, row));
   const { seq, at, type, user_id, thread_id } = row;
   return {

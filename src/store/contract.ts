@@ -342,6 +342,14 @@ export interface CarrierOutcome {
   readonly items: readonly CarriedItem[];
 }
 
+/** A notification as it is kept, for `audit`. */
+export interface LedgerRecord extends Kept {
+  readonly number: number;
+  readonly last_seq: number;
+  /** In which conversation the system has shown it, and by which entry. */
+  readonly shown: readonly { readonly thread_id: ThreadId; readonly seq: number }[];
+}
+
 /** A carrier as it is kept, for `audit`. */
 export interface CarrierRecord {
   readonly id: CarrierId;
@@ -677,14 +685,14 @@ export interface Store {
    */
   snapshot<Value>(read: (moment: Store) => Promise<Value>): Promise<Value>;
   /** The ledger by number, for `audit`. */
-  ledger(afterNumber: number, limit: number): Promise<readonly (Kept & { number: number; last_seq: number })[]>;
+  ledger(afterNumber: number, limit: number): Promise<readonly LedgerRecord[]>;
   threads(after: ThreadId | null, limit: number): Promise<readonly Thread[]>;
   /** What was used, for `audit`. */
   threadUsage(after: ThreadId | null, limit: number): Promise<readonly ThreadUsage[]>;
   dayUsage(after: DayPlace | null, limit: number): Promise<readonly DayUsage[]>;
   /** By the entry that opened them, for `audit`. */
   carriers(afterSeq: number, limit: number): Promise<readonly CarrierRecord[]>;
-  /** Checks of the storage itself: its integrity, and that flags and indexes say what the rows say. */
+  /** Checks of the storage itself: its integrity, its schema, and that what is kept beside the journal and the ledger says what they say. */
   check(): Promise<string[]>;
   facts(): Promise<StoreFacts>;
   figures(): Promise<StoreFigures>;

@@ -8,7 +8,8 @@ export const audit = defineCommand({
   usage: "[options]",
   about: [
     "Checks the database itself, that the journal is whole and in order, that every step in it is legal, and that " +
-      "replaying it gives the ledger, field by field. Exit code 1 if anything is wrong.",
+      "replaying it gives the ledger, field by field; and that the schema, and what is kept beside the ledger, are as they " +
+      "should be. Exit code 1 if anything is wrong.",
   ],
   options: {},
   examples: ["tidings audit", "tidings audit --json"],

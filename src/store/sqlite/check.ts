@@ -1,6 +1,13 @@
+import { wrongDigests, wrongSubjects } from "./check_rows.js";
+import { checkSchema } from "./check_schema.js";
 import type { Connection } from "./connection.js";
 
 const SHOWN = 5;
+
+/** Entries before this one may have been pruned. */
+const FLOOR_SEQ = "coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'floor_seq'), 1)";
+/** Whatever was journaled after this time is still in the journal; null if nothing need be. */
+const FLOOR_AT = `CASE WHEN ${FLOOR_SEQ} = 1 THEN -1 ELSE (SELECT at FROM journal WHERE seq >= ${FLOOR_SEQ} ORDER BY seq LIMIT 1) END`;
 
 /** Each asks for what must not be there. These read whole tables: they are for `audit`, never for the product's way. */
 const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[] = [
@@ -23,6 +30,21 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
   {
     says: "a locked delivery has no lease",
     sql: "SELECT number FROM deliveries WHERE (state = 'LOCKED') <> (lease_id IS NOT NULL AND EXISTS (SELECT 1 FROM leases WHERE id = lease_id))",
+  },
+  {
+    says: "a delivery that nobody holds names a lease or an owner, or one that is held does not",
+    sql: "SELECT number FROM deliveries WHERE (state = 'LOCKED') <> (lease_id IS NOT NULL) OR (state = 'LOCKED') <> (owner IS NOT NULL)",
+  },
+  {
+    says: "a lease and what it holds name different owners",
+    sql: "SELECT d.number FROM deliveries d JOIN leases l ON l.id = d.lease_id WHERE l.owner IS NOT d.owner",
+  },
+  {
+    // What the system shows has none, nor has what was taken from an agent before it was written, or settled before there was this column.
+    says: "a delivery's source disagrees with its notification",
+    sql: `SELECT d.number FROM deliveries d JOIN notifications n ON n.number = d.number WHERE CASE
+      WHEN n.axes LIKE '%/user/system' THEN d.source IS NOT NULL
+      WHEN d.state IN ('PENDING', 'LOCKED') THEN d.source IS NOT n.source ELSE d.source <> n.source END`,
   },
   {
     says: "a lease counts what it does not hold",
@@ -75,7 +97,8 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
   {
     says: "a turn's state disagrees with the journal",
     sql: `SELECT t.seq FROM turns t LEFT JOIN journal j ON j.seq = t.last_seq
-      WHERE j.seq IS NOT NULL AND (j.type <> 'turn' OR j.body ->> '$.turn_id' <> t.id OR j.body ->> '$.state' <> t.state)`,
+      WHERE CASE WHEN json_valid(j.body)
+        THEN j.type <> 'turn' OR j.body ->> '$.turn_id' <> t.id OR j.body ->> '$.state' <> t.state END`,
   },
   {
     says: "what wakes an agent is not marked as such",
@@ -87,6 +110,10 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
     says: "what is shown in a conversation is not listed there",
     sql: `SELECT number FROM deliveries d WHERE channel = 'floor' AND state NOT IN ('PENDING', 'SUPPRESSED')
       AND NOT EXISTS (SELECT 1 FROM floor_items f WHERE f.number = d.number AND f.thread_id = d.thread_id)`,
+  },
+  {
+    says: "a conversation lists what is not there",
+    sql: "SELECT number FROM floor_items WHERE number NOT IN (SELECT number FROM deliveries)",
   },
   {
     says: "a thread is paused without a pause, or the other way round",
@@ -174,19 +201,21 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
     sql: "SELECT number FROM notifications n WHERE redrive_of IS NOT NULL AND id NOT IN (SELECT redriven_as FROM redrives)",
   },
   {
+    // With a thread that is closed, retention removes the one and the other at different times.
     says: "an observation disagrees with the journal",
-    sql: `SELECT o.thread_id || ' ' || o.subject FROM observations o
-      JOIN threads t ON t.id = o.thread_id AND t.state = 'open' LEFT JOIN (
-        SELECT thread_id, body ->> '$.subject' AS subject, max(body ->> '$.generation') AS generation
-        FROM journal WHERE type = 'observation' AND json_valid(body) GROUP BY 1, 2
-      ) j ON j.thread_id = o.thread_id AND j.subject = o.subject WHERE j.generation IS NOT o.generation`,
+    sql: `SELECT thread_id || ' ' || subject FROM (
+        SELECT thread_id, subject, generation AS kept, NULL AS told FROM observations
+        UNION ALL SELECT thread_id, body ->> '$.subject', NULL, body ->> '$.generation'
+        FROM journal WHERE type = 'observation' AND json_valid(body)
+      ) o LEFT JOIN threads t ON t.id = o.thread_id WHERE t.state IS NOT 'closed'
+      GROUP BY thread_id, subject HAVING max(kept) IS NOT max(told)`,
   },
   {
     says: "a handle is not as the journal says",
     sql: `SELECT h.thread_id || ' ' || h.id FROM handles h JOIN threads t ON t.id = h.thread_id AND t.state = 'open'
       LEFT JOIN journal j ON j.seq = h.seq AND j.type = 'handle' AND j.thread_id = h.thread_id
-      WHERE j.seq IS NULL OR j.body ->> '$.handle' <> h.id OR j.body ->> '$.state' <> h.state
-        OR json(j.body -> '$.detail') <> json(h.detail)`,
+      WHERE CASE WHEN json_valid(j.body) AND json_valid(h.detail) THEN j.body ->> '$.handle' <> h.id
+        OR j.body ->> '$.state' <> h.state OR json(j.body -> '$.detail') <> json(h.detail) ELSE 1 END`,
   },
   {
     says: "a file is known in a thread that is closed, or is another user's",
@@ -196,16 +225,44 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
   {
     says: "a tool of an MCP server is not as the journal says",
     sql: `SELECT m.server || ' ' || m.tool FROM mcp_tools m LEFT JOIN journal j ON j.seq = m.seq AND j.type = 'mcp_tool'
-      WHERE CASE WHEN j.seq IS NULL THEN m.seq >= coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'floor_seq'), 1)
+      WHERE CASE WHEN j.seq IS NULL THEN m.seq >= ${FLOOR_SEQ} WHEN NOT json_valid(j.body) THEN 1
         ELSE j.body ->> '$.server' <> m.server OR j.body ->> '$.tool' <> m.tool
           OR j.body -> '$.look' IS NOT CASE WHEN j.body ->> '$.by' IS NULL THEN m.held ELSE m.approved END
           OR (j.body ->> '$.by' IS NOT NULL AND m.held IS NOT NULL) END`,
+  },
+  {
+    // Of what made and revoked it the journal has what retention has left; a token itself is never removed.
+    says: "a token is not as the journal says",
+    sql: `SELECT id FROM (
+        SELECT id, user_id || ' ' || scopes AS may, created_at, revoked_at, NULL AS made, NULL AS ended FROM tokens
+        UNION ALL SELECT body ->> '$.token_id',
+          user_id || ' ' || (SELECT coalesce(group_concat(value, ',' ORDER BY key), '') FROM json_each(body, '$.scopes')), NULL, NULL,
+          iif(body ->> '$.action' = 'created', at, NULL), iif(body ->> '$.action' = 'revoked', at, NULL)
+        FROM journal WHERE type = 'token' AND json_valid(body)
+      ) GROUP BY id HAVING min(may) <> max(may)
+        OR (max(created_at) IS NOT max(made) AND (max(made) IS NOT NULL OR max(created_at) > ${FLOOR_AT}))
+        OR (max(revoked_at) IS NOT max(ended) AND (max(ended) IS NOT NULL OR max(revoked_at) > ${FLOOR_AT}))`,
+  },
+  {
+    says: "a user's settings are not as the journal says",
+    sql: `SELECT user_id FROM (
+        SELECT user_id, disabled_subscribers AS kept, NULL AS told, NULL AS seq FROM user_settings
+        UNION ALL SELECT user_id, NULL, body -> '$.disabled_subscribers', max(seq)
+        FROM journal WHERE type = 'settings' AND json_valid(body) GROUP BY user_id
+      ) GROUP BY user_id HAVING max(kept) IS NOT max(told) AND (max(seq) IS NOT NULL OR ${FLOOR_SEQ} = 1)`,
   },
   {
     says: "a redriven notification is not a dead letter",
     sql: "SELECT r.number FROM redrives r LEFT JOIN deliveries d ON d.number = r.number WHERE d.state IS NOT 'FAILED'",
   },
 ];
+
+/** The same for what SQL cannot tell. */
+const READ: readonly { readonly says: string; readonly find: (connection: Connection) => Iterable<number | string> }[] =
+  [
+    { says: "a delivery's subject disagrees with its notification", find: wrongSubjects },
+    { says: "a producer's id stands for another body, or for no event", find: wrongDigests },
+  ];
 
 /** Problems of the storage itself, in words. */
 export function checkStorage(connection: Connection): string[] {
@@ -215,16 +272,27 @@ export function checkStorage(connection: Connection): string[] {
     if (integrity_check !== "ok") problems.push(`SQLite: ${integrity_check}`);
   // Nothing that a damaged file says about itself can be relied on.
   if (problems.length > 0) return problems;
+  problems.push(...checkSchema(connection));
   const foreign = connection.pragma("foreign_key_check") as { table: string; rowid: number }[];
   for (const { table, rowid } of foreign.slice(0, SHOWN)) problems.push(`row ${rowid} of ${table} points at nothing`);
   for (const { says, sql } of CONTRADICTIONS) {
-    const found = connection
-      .prepare(`${sql} LIMIT ${SHOWN + 1}`)
-      .pluck()
-      .all() as (number | string)[];
-    if (found.length === 0) continue;
-    const more = found.length > SHOWN ? " and more" : "";
-    problems.push(`${says}: ${found.slice(0, SHOWN).join(", ")}${more}`);
+    const found = connection.prepare(`${sql} LIMIT ${SHOWN + 1}`).pluck();
+    problems.push(...inWords(says, found.all() as (number | string)[]));
   }
+  for (const { says, find } of READ) problems.push(...inWords(says, find(connection)));
   return problems;
+}
+
+/** One problem with the first of what was found, or none. */
+function inWords(says: string, found: Iterable<number | string>): string[] {
+  const first: (number | string)[] = [];
+  let more = "";
+  for (const one of found) {
+    if (first.length === SHOWN) {
+      more = " and more";
+      break;
+    }
+    first.push(one);
+  }
+  return first.length === 0 ? [] : [`${says}: ${first.join(", ")}${more}`];
 }

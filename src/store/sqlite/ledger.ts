@@ -2,13 +2,20 @@ import type { Channel } from "../../domain/axes.js";
 import { StoreError } from "../../domain/errors.js";
 import type { EventId, LeaseId, NotificationId, SubscriberId, ThreadId, UserId } from "../../domain/ids.js";
 import type { JsonObject } from "../../domain/json.js";
-import type { AckAction, Delivery, Kept, Notification, Reason } from "../../domain/notification.js";
+import {
+  type AckAction,
+  type Delivery,
+  isOnFloor,
+  type Kept,
+  type Notification,
+  type Reason,
+} from "../../domain/notification.js";
 import type { InjectionPoint, Priority } from "../../domain/priority.js";
 import type { Severity } from "../../domain/severity.js";
 import type { State } from "../../domain/transitions.js";
 import { numberInId } from "../../platform/ids.js";
 import { axesFrom } from "../codec.js";
-import type { Stored } from "../contract.js";
+import type { LedgerRecord, Stored } from "../contract.js";
 import type { Backlog } from "./backlog.js";
 import type { Batches } from "./batches.js";
 import { type Blocks, blockOf } from "./blocks.js";
@@ -16,7 +23,7 @@ import type { Connection, Statement } from "./connection.js";
 import type { DueHints } from "./due.js";
 import type { Figures } from "./figures.js";
 import type { Held } from "./held.js";
-import { dueAt, isOnFloor, LedgerTables, liveFlag, unreadFlag } from "./ledger_tables.js";
+import { dueAt, LedgerTables, liveFlag, unreadFlag } from "./ledger_tables.js";
 import type { Meta } from "./meta.js";
 import type { Rows } from "./rows.js";
 
@@ -113,6 +120,7 @@ export class Ledger {
   readonly #anyLive: Statement;
   readonly #anyUnread: Statement;
   readonly #floor: Statement;
+  readonly #shown: Statement;
   readonly #setDue: Statement;
   /** A ring: each notification has the slot of its number, until one that is as many apart takes it. */
   readonly #recent: (Held | undefined)[];
@@ -141,6 +149,7 @@ export class Ledger {
       .pluck();
     this.#setDue = connection.prepare("UPDATE deliveries SET due_at = ? WHERE number = ?");
     this.#floor = connection.prepare("INSERT INTO floor_items (thread_id, seq, number) VALUES (?, ?, ?)");
+    this.#shown = connection.prepare("SELECT thread_id, seq FROM floor_items WHERE number = ? ORDER BY thread_id, seq");
     this.#lastNumber = connection.prepare("SELECT number FROM notifications ORDER BY number DESC LIMIT 1").pluck();
     this.#number = Math.max((this.#lastNumber.get() as number | undefined) ?? 0, meta.number("last_number"));
   }
@@ -313,6 +322,11 @@ export class Ledger {
     if (unwritten !== undefined) return unwritten.now;
     const row = this.#byNumber.get(number) as HeldRow | undefined;
     return row === undefined ? undefined : heldOf(row);
+  }
+
+  /** Where the system has shown it. */
+  shown(number: number): LedgerRecord["shown"] {
+    return this.#shown.all(number) as LedgerRecord["shown"];
   }
 
   /** With the ids of the events behind it: the first, then the latest in the order in which they came. */

@@ -343,7 +343,7 @@ function isUntouched(delivery: Delivery): boolean {
 }
 
 /** Of what it is about, without the generation. */
-function subjectName({ subject }: Notification): string | null {
+export function subjectName({ subject }: Pick<Notification, "subject">): string | null {
   return subject === null ? null : parseSubject(subject).name;
 }
 
@@ -405,11 +405,6 @@ export function unreadFlag(delivery: Delivery): 0 | 1 {
 export function wakesFlag({ wake_ms }: Pick<Notification, "wake_ms">, delivery: Delivery): 0 | 1 {
   if (isSystemChannel(delivery.channel) || isTerminal(delivery.state) || delivery.quiet) return 0;
   return delivery.channel === "agent" || wake_ms !== null || delivery.priority === "critical" ? 1 : 0;
-}
-
-/** Whether the system has shown it in the conversation. */
-export function isOnFloor({ channel, state }: Delivery): boolean {
-  return channel === "floor" && state !== "PENDING" && state !== "SUPPRESSED";
 }
 
 export function dueAt(delivery: Delivery): number | null {

@@ -21,7 +21,6 @@ import { journalId } from "../../domain/ids.js";
 import type { JournalEntry, Thread } from "../../domain/journal.js";
 import type { KnownFile, KnownFilePlace } from "../../domain/known_file.js";
 import type { McpToolRecord, SeenTool } from "../../domain/mcp.js";
-import type { Kept } from "../../domain/notification.js";
 import type { Point } from "../../domain/points.js";
 import type { DeliveryPolicy } from "../../domain/policy.js";
 import { mayAct, type Principal } from "../../domain/principal.js";
@@ -56,6 +55,7 @@ import type {
   HandlePlace,
   JournalPage,
   Lease,
+  LedgerRecord,
   ListFilter,
   McpToolPlace,
   NewToken,
@@ -739,8 +739,8 @@ export class SqliteStore implements Store {
     }
   }
 
-  ledger(afterNumber: number, limit: number): Promise<readonly (Kept & { number: number; last_seq: number })[]> {
-    return this.#read(() => {
+  ledger(afterNumber: number, limit: number): Promise<readonly LedgerRecord[]> {
+    return this.#read((core) => {
       const rows = this.#connection
         .prepare(
           `SELECT ${HELD_COLUMNS} FROM deliveries d JOIN notifications n ON n.number = d.number
@@ -748,7 +748,10 @@ export class SqliteStore implements Store {
         )
         .raw()
         .all(afterNumber, limit);
-      return (rows as HeldRow[]).map(heldOf);
+      return (rows as HeldRow[]).map((row) => {
+        const held = heldOf(row);
+        return { ...held, shown: core.ledger.shown(held.number) };
+      });
     });
   }
 
