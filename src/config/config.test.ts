@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ConfigError, changedKeys, EMPTY_CONFIG, parseConfig } from "./config.js";
+import type { Switch } from "./kind_switches.js";
 import { limitKey, SERVER_LIMITS } from "./server_limits.js";
 
 /** The example of the system notification queue, as it stands there: one table is opened twice. */
@@ -44,15 +45,21 @@ enable = true # master switch (default: true)
 "mcp.reconnected" = false
 `;
 
+const onOrOff = (names: ReadonlyMap<string, Switch>) =>
+  Object.fromEntries([...names].map(([name, { on }]) => [name, on]));
+
 const plain = (text: string) => {
   const { notifications, tools } = parseConfig(text, "tidings.toml");
   return {
     enable: notifications.enable,
     kinds: Object.fromEntries(
-      [...notifications.kinds].map(([source, { enable, names }]) => [source, { enable, ...Object.fromEntries(names) }]),
+      [...notifications.kinds].map(([source, { enable, names }]) => [
+        source,
+        { enable: enable?.on ?? true, ...onOrOff(names) },
+      ]),
     ),
     tools: Object.fromEntries(
-      [...tools].map(([name, tool]) => [name, { ...tool, notifications: Object.fromEntries(tool.notifications) }]),
+      [...tools].map(([name, tool]) => [name, { ...tool, notifications: onOrOff(tool.notifications) }]),
     ),
   };
 };
@@ -315,6 +322,27 @@ headers_env = { Authorization = "WEB_TOKEN" }
       "conversation.tools.git.notifications",
       "must be a table, not false",
     ],
+    [
+      "a kind of a source with that source",
+      '[conversation.notifications.kinds.tool]\n"tool.stopped" = false\n',
+      2,
+      "conversation.notifications.kinds.tool.tool.stopped",
+      "the kinds of a source stand without it, like stopped = false",
+    ],
+    [
+      "the same by its old name",
+      '[conversation.notifications.kinds.tool]\n"handle.stopped" = false\n',
+      2,
+      "conversation.notifications.kinds.tool.handle.stopped",
+      "the kinds of a source stand without it, like stopped = false",
+    ],
+    [
+      "the same of another source, without quotes",
+      "[conversation.notifications.kinds.mcp]\nmcp.reconnected = false\n",
+      2,
+      "conversation.notifications.kinds.mcp.mcp",
+      "the kinds of a source stand without it, like reconnected = false",
+    ],
     // Moved up for reading, and still told where it stands.
     [
       "a wrong key of a table that is opened again",
@@ -334,6 +362,76 @@ headers_env = { Authorization = "WEB_TOKEN" }
     const [problem] = error.problems;
     expect([problem?.line, problem?.key, problem?.reason]).toEqual([line, key, expect.stringContaining(reason)]);
     expect(error.message).toMatch(new RegExp(`^tidings\\.toml:${line}:\\d+: `));
+  });
+
+  const KINDS = "conversation.notifications.kinds";
+  it.each([
+    [
+      "in one line and in a table",
+      `[${KINDS}]\n"tool.stopped" = true\n[${KINDS}.tool]\nstopped = false\n`,
+      4,
+      `${KINDS}.tool.stopped`,
+      `says false, and ${KINDS}.tool.stopped on line 2 says true; say it once`,
+    ],
+    [
+      "by its old name, and by the new one",
+      `[${KINDS}]\n"handle.stopped" = false\n"tool.stopped" = true\n`,
+      3,
+      `${KINDS}.tool.stopped`,
+      `says true, and ${KINDS}.handle.stopped on line 2 says false; say it once`,
+    ],
+    [
+      "by the new name, and by the old one",
+      `[${KINDS}]\n"tool.stopped" = false\n"handle.stopped" = true\n`,
+      3,
+      `${KINDS}.handle.stopped`,
+      `says true, and ${KINDS}.tool.stopped on line 2 says false; say it once`,
+    ],
+    [
+      "for a whole source, in two tables",
+      `[${KINDS}.handle]\nenable = false\n[${KINDS}.tool]\nenable = true\n`,
+      4,
+      `${KINDS}.tool.enable`,
+      `says true, and ${KINDS}.handle.enable on line 2 says false; say it once`,
+    ],
+    [
+      "with a table that is opened again",
+      `${NESTED}[${KINDS}]\n"mcp.reconnected" = true\n`,
+      25,
+      `${KINDS}.mcp.reconnected`,
+      `says true, and ${KINDS}.mcp.reconnected on line 23 says false; say it once`,
+    ],
+  ])("refuses a kind that is switched on and off: %s", (_what, text, line, key, reason) => {
+    const refused = (): readonly unknown[] => {
+      try {
+        return [parseConfig(text, "t")];
+      } catch (error) {
+        return error instanceof ConfigError ? error.problems : [error];
+      }
+    };
+    expect(refused()).toEqual([{ line, column: 1, key, reason }]);
+    // Beside what else is wrong, too.
+    expect(() => parseConfig(`${text}[agents]\n`, "t")).toThrow(/agents is not a known key.*; say it once$/);
+  });
+
+  it("may say the same of a kind twice", () => {
+    const text = `[${KINDS}]\n"tool.stopped" = false\n"handle.stopped" = false\n[${KINDS}.tool]\nstopped = false\n`;
+    expect(plain(text).kinds).toEqual({ tool: { enable: true, stopped: false } });
+  });
+
+  it("knows of a switch which key it has in the file, and where; only what it says is a change", () => {
+    const old = parseConfig(`[${KINDS}]\n"handle.stopped" = false\n`, "t");
+    expect(old.notifications.kinds.get("tool")?.names.get("stopped")).toEqual({
+      on: false,
+      path: ["conversation", "notifications", "kinds", "handle.stopped"],
+      line: 2,
+    });
+    expect(changedKeys(old, parseConfig(`\n\n[${KINDS}.tool]\nstopped = false\n`, "t"))).toEqual([]);
+  });
+
+  it("has a kind whose name begins like its source, in full or without dots", () => {
+    const text = `[${KINDS}]\n"build.build.done" = false\n[${KINDS}.build]\nbuild = false\n`;
+    expect(plain(text).kinds).toEqual({ build: { enable: true, "build.done": false, build: false } });
   });
 
   it("sets any of the server's limits, within its range", () => {

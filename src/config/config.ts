@@ -3,6 +3,15 @@ import { z } from "zod";
 import { TidingsError } from "../domain/errors.js";
 import { didYouMean } from "../domain/nearest.js";
 import { type Hooks, hookSchema, hooksOf, hooksSchema, hookValues } from "./hooks.js";
+import {
+  contradictions,
+  kindSwitches,
+  type LineOf,
+  type SourceSwitches,
+  type Switch,
+  sourceName,
+  toolSwitches,
+} from "./kind_switches.js";
 import { KeyLocator, type KeyPath } from "./locate.js";
 import { MCP_SERVER_KEYS, type McpServerConfig, mcpServersSchema } from "./mcp.js";
 import { keyProblems, type PlacedProblem, placedLine, shown } from "./problems.js";
@@ -10,18 +19,12 @@ import { mergeRepeatedTables } from "./repeated_tables.js";
 import { limitKey, limitsOf, type ServerLimits, serverLimitsSchema } from "./server_limits.js";
 import { parseToml } from "./toml.js";
 
-/** Of one source: `mcp`, with its names: `disconnected`. */
-export interface SourceSwitches {
-  readonly enable: boolean;
-  readonly names: ReadonlyMap<string, boolean>;
-}
-
 export interface ToolConfig {
   readonly source: string | null;
   readonly stateful: boolean;
   readonly impact: "internal" | "external" | null;
   readonly turn_end: "keep" | "await" | "abort" | null;
-  readonly notifications: ReadonlyMap<string, boolean>;
+  readonly notifications: ReadonlyMap<string, Switch>;
 }
 
 /** What the hosted agent may run on this machine. */
@@ -136,13 +139,18 @@ const NEAR_ENABLE: ReadonlySet<string> = new Set(["enabled", "disable", "disable
 type Refuse = (path: readonly string[], message: string) => void;
 
 /** Names of kinds, and whether they are on. */
-function checkNames(table: unknown, path: readonly string[], refuse: Refuse, refusal: (name: string) => string): void {
+function checkNames(
+  table: unknown,
+  path: readonly string[],
+  refuse: Refuse,
+  refusal: (name: string, value: unknown) => string,
+): void {
   if (typeof table !== "object" || table === null || Array.isArray(table) || table instanceof Date) {
     refuse(path, `must be a table, not ${shown(table)}`);
     return;
   }
   for (const [name, value] of Object.entries(table)) {
-    const refused = refusal(name);
+    const refused = refusal(name, value);
     if (refused !== "") refuse([...path, name], refused);
     else if (typeof value === "object" && !Array.isArray(value))
       refuse(
@@ -154,18 +162,15 @@ function checkNames(table: unknown, path: readonly string[], refuse: Refuse, ref
   }
 }
 
-type Names = Record<string, boolean>;
-
-const toolNamesSchema = z.unknown().transform((table, context) => {
+const toolNamesSchema = z.unknown().superRefine((table, context) => {
   const refuse: Refuse = (path, message) => context.addIssue({ code: "custom", path: [...path], message });
   checkNames(table, [], refuse, (name) => {
     if (name === "enable" || NEAR_ENABLE.has(name))
       return "is not a known key: a tool has no switch for all of its kinds; name them, like waiting = false";
-    const [source, ...rest] = name.split(".");
-    if (source !== "tool" && source !== "handle") return "";
+    const [source = "", ...rest] = name.split(".");
+    if (sourceName(source) !== "tool") return "";
     return `is not a known key: the kinds of a tool stand without their source, like ${rest.join(".") || "waiting"} = false`;
   });
-  return table as Names;
 });
 
 const toolSchema = z.strictObject({
@@ -177,14 +182,15 @@ const toolSchema = z.strictObject({
 });
 
 /** Of a source: `enable` and names; or, with its name in full, one kind: `"mcp.reconnected" = false`. */
-const kindsSchema = z.record(z.string(), z.unknown()).transform((kinds, context) => {
+const kindsSchema = z.record(z.string(), z.unknown()).superRefine((kinds, context) => {
   const refuse: Refuse = (path, message) => context.addIssue({ code: "custom", path: [...path], message });
   for (const [key, value] of Object.entries(kinds)) {
     const [source = "", ...rest] = key.split(".");
     const name = rest.join(".");
     if (typeof value !== "boolean") {
       if (!NAME.test(key)) refuse([key], "must be the name of a source, like mcp");
-      else checkNames(value, [key], refuse, (one) => (NEAR_ENABLE.has(one) ? UNKNOWN_ENABLE : ""));
+      else
+        checkNames(value, [key], refuse, (one, on) => (NEAR_ENABLE.has(one) ? UNKNOWN_ENABLE : inFull(key, one, on)));
     } else if (name === "enable" || NEAR_ENABLE.has(name))
       refuse(
         [key],
@@ -193,10 +199,18 @@ const kindsSchema = z.record(z.string(), z.unknown()).transform((kinds, context)
     else if (name === "" || !NAMES.test(key))
       refuse([key], 'must be a table, or a kind in full, like "mcp.reconnected"');
   }
-  return kinds as Record<string, boolean | Names>;
 });
 
 const UNKNOWN_ENABLE = "is not a known key; did you mean enable?";
+
+/** Refuses a kind in full in the table of its source, where it would be another: `tool.tool.stopped`. */
+function inFull(source: string, name: string, value: unknown): string {
+  const [first = "", ...rest] = name.split(".");
+  // Without quotes, what stands behind the dot is a table.
+  const [like] = rest.length > 0 ? [rest.join(".")] : typeof value === "object" ? Object.keys(value ?? {}) : [];
+  if (like === undefined || sourceName(first) !== sourceName(source)) return "";
+  return `is not a known key: the kinds of a source stand without it, like ${like} = false`;
+}
 
 const notificationsSchema = z.strictObject({
   enable: z.boolean().optional(),
@@ -295,14 +309,22 @@ export function parseConfig(source: string, file: string): Config {
     const { line, column, reason } = toml.problem;
     throw new ConfigError(file, [{ line: lineOf(line), column, key: null, reason }]);
   }
-  const result = fileSchema.safeParse(toml.content);
-  if (result.success) return configOf(result.data, file);
   const locator = new KeyLocator(text);
-  const problems = keyProblems(result.error.issues, toml.content, unknownKey).map(({ path, reason }): PlacedProblem => {
+  const placeOf = (path: KeyPath) => {
     const { line, column } = locator.find(path);
-    return { line: lineOf(line), column, key: path.join("."), reason };
-  });
-  throw new ConfigError(file, problems);
+    return { line: lineOf(line), column };
+  };
+  const lineOfKey: LineOf = (path) => placeOf(path).line;
+  const result = fileSchema.safeParse(toml.content);
+  const problems = [
+    ...keyProblems(result.error?.issues ?? [], toml.content, unknownKey),
+    ...contradictions(toml.content, lineOfKey),
+  ];
+  if (result.success && problems.length === 0) return configOf(result.data, file, lineOfKey);
+  throw new ConfigError(
+    file,
+    problems.map(({ path, reason }) => ({ ...placeOf(path), key: path.join("."), reason })),
+  );
 }
 
 function unknownKey(path: KeyPath, key: string): string {
@@ -323,30 +345,12 @@ function tableAt(path: KeyPath): string {
   return path.join(".");
 }
 
-function configOf({ conversation, agent, mcp, hooks, server }: z.output<typeof fileSchema>, file: string): Config {
-  const { enable = true, kinds = {}, turn_end = "carry" } = conversation?.notifications ?? {};
+function configOf(content: z.output<typeof fileSchema>, file: string, lineOf: LineOf): Config {
+  const { conversation, agent, mcp, hooks, server } = content;
+  const { enable = true, turn_end = "carry" } = conversation?.notifications ?? {};
   const { provider = null, model = null, base_url = null, api_key_env = null, props = null } = agent ?? {};
   const { enable: runs = false, ...shell } = agent?.shell ?? {};
   const { enable: works = false, ...workspace } = agent?.workspace ?? {};
-  const sources = new Map<string, { enable: boolean; names: Map<string, boolean> }>();
-  const of = (name: string) => {
-    const source = sourceName(name);
-    const found = sources.get(source) ?? { enable: true, names: new Map() };
-    sources.set(source, found);
-    return found;
-  };
-  for (const [key, value] of Object.entries(kinds)) {
-    if (typeof value === "boolean") {
-      const dot = key.indexOf(".");
-      of(key.slice(0, dot)).names.set(key.slice(dot + 1), value);
-      continue;
-    }
-    const source = of(key);
-    for (const [name, on] of Object.entries(value)) {
-      if (name === "enable") source.enable = on;
-      else source.names.set(name, on);
-    }
-  }
   const tools = Object.entries(conversation?.tools ?? {}).map(([name, tool]): [string, ToolConfig] => [
     name,
     {
@@ -354,12 +358,12 @@ function configOf({ conversation, agent, mcp, hooks, server }: z.output<typeof f
       stateful: tool.stateful ?? false,
       impact: tool.impact ?? null,
       turn_end: tool.turn_end ?? null,
-      notifications: new Map(Object.entries(tool.notifications ?? {})),
+      notifications: toolSwitches(content, name, lineOf),
     },
   ]);
   return {
     file,
-    notifications: { enable, kinds: sources, turn_end },
+    notifications: { enable, kinds: kindSwitches(content, lineOf), turn_end },
     agent: {
       provider,
       model,
@@ -407,15 +411,15 @@ function valuesOf({ notifications, agent, mcp, tools, hooks, server }: Config): 
   note("notifications.turn_end", notifications.turn_end, "carry");
   note("notifications.enable", notifications.enable, true);
   for (const [source, { enable, names }] of notifications.kinds) {
-    note(`notifications.kinds.${source}.enable`, enable, true);
-    for (const [name, on] of names) note(`notifications.kinds.${source}.${name}`, on, true);
+    note(`notifications.kinds.${source}.enable`, enable?.on ?? true, true);
+    for (const [name, { on }] of names) note(`notifications.kinds.${source}.${name}`, on, true);
   }
   for (const [tool, { source, stateful, impact, turn_end, notifications: names }] of tools) {
     note(`tools.${tool}.source`, source, null);
     note(`tools.${tool}.stateful`, stateful, false);
     note(`tools.${tool}.impact`, impact, null);
     note(`tools.${tool}.turn_end`, turn_end, null);
-    for (const [name, on] of names) note(`tools.${tool}.notifications.${name}`, on, true);
+    for (const [name, { on }] of names) note(`tools.${tool}.notifications.${name}`, on, true);
   }
   return values;
 }
@@ -431,9 +435,4 @@ function withoutUndefined<Table extends object>(
   },
 ): Table {
   return Object.fromEntries(Object.entries(table).filter(([, value]) => value !== undefined)) as Table;
-}
-
-/** Handles of tools were once a source of their own. */
-export function sourceName(name: string): string {
-  return name === "handle" ? "tool" : name;
 }

@@ -17,6 +17,8 @@ const DEPTH_MAX = 16;
 export class KeyLocator {
   readonly #positions = new Map<string, number>();
   readonly #text: string;
+  /** Where each line begins. */
+  readonly #lines: readonly number[];
   readonly #headers: { path: KeyPath; line: number }[] = [];
   /** How many items each array of tables (`[[a]]`) has so far. */
   readonly #tables = new Map<string, number>();
@@ -24,6 +26,7 @@ export class KeyLocator {
 
   constructor(toml: string) {
     this.#text = toml;
+    this.#lines = [0, ...[...toml.matchAll(/\n/g)].map(({ index }) => index + 1)];
     let table: KeyPath = [];
     for (this.#skipBlank(); this.#at < toml.length; this.#skipBlank()) {
       const start = this.#at;
@@ -38,7 +41,7 @@ export class KeyLocator {
   find(path: KeyPath): Position {
     for (let length = path.length; length > 0; length -= 1) {
       const offset = this.#positions.get(keyOf(path.slice(0, length)));
-      if (offset !== undefined) return positionAt(this.#text, offset);
+      if (offset !== undefined) return this.#position(offset);
     }
     return { line: 1, column: 1 };
   }
@@ -54,7 +57,7 @@ export class KeyLocator {
 
   #header(): KeyPath {
     const many = this.#text.startsWith("[[", this.#at);
-    const { line } = positionAt(this.#text, this.#at);
+    const { line } = this.#position(this.#at);
     this.#at += many ? 2 : 1;
     this.#skipSpace();
     const start = this.#at;
@@ -165,6 +168,17 @@ export class KeyLocator {
     if (!this.#positions.has(key)) this.#positions.set(key, offset);
   }
 
+  /** Looked for by halves: a file may have thousands of keys, and each of them is asked for. */
+  #position(offset: number): Position {
+    let [from, to] = [0, this.#lines.length];
+    while (to - from > 1) {
+      const middle = (from + to) >> 1;
+      if ((this.#lines[middle] ?? 0) <= offset) from = middle;
+      else to = middle;
+    }
+    return { line: from + 1, column: offset - (this.#lines[from] ?? 0) + 1 };
+  }
+
   #peek(): string {
     return this.#text.charAt(this.#at);
   }
@@ -203,9 +217,4 @@ function unquoted(text: string): string {
       return code === undefined ? (ESCAPES[single] ?? single) : String.fromCodePoint(Number.parseInt(code, 16));
     },
   );
-}
-
-function positionAt(text: string, offset: number): Position {
-  const before = text.slice(0, offset).split("\n");
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }

@@ -83,7 +83,7 @@ export function shown(value: unknown): string {
   return typeof value === "object" ? "a table" : String(value);
 }
 
-function valueAt(content: unknown, path: KeyPath): unknown {
+export function valueAt(content: unknown, path: KeyPath): unknown {
   let value = content;
   for (const part of path) {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, part)) return undefined;

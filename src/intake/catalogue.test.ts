@@ -275,6 +275,81 @@ describe("the list", () => {
   });
 });
 
+describe("a switch that keeps back nothing that a subscriber takes", () => {
+  const KINDS = "conversation.notifications.kinds";
+  const without = async (config: string) => {
+    const { catalogue, config_file } = await catalogueOf({
+      config,
+      files: { "mine.toml": toml("mine", "Mine"), "off.toml": toml("off", "Off", "enabled = false") },
+      own: [{ id: "deploys", types: ["deploy.*"] }],
+    });
+    return listOf(catalogue).without_effect.map((line) => line.replace(config_file, "FILE"));
+  };
+  const idle = (key: string, line: number, why: string) =>
+    `${key} = false (FILE:${line}) concerns only what notify() tells: no subscriber takes ${why}`;
+
+  it.each([
+    ["of an unknown source", `[${KINDS}.mpc]\nenable = false\n`, "mpc.enable", "anything of mpc; did you mean mcp?"],
+    [
+      "of its old name",
+      `[${KINDS}.hanlde]\nenable = false\n`,
+      "hanlde.enable",
+      "anything of hanlde; did you mean handle?",
+    ],
+    ["in such a table", `[${KINDS}.mpc]\nlog = false\n`, "mpc.log", "anything of mpc; did you mean mcp?"],
+    ["in one line", `[${KINDS}]\n"mpc.log" = false\n`, "mpc.log", "mpc.log; did you mean mcp.log?"],
+    ["of a known source", `[${KINDS}.tool]\nstoped = false\n`, "tool.stoped", "tool.stoped; did you mean stopped?"],
+    [
+      "of it, in one line",
+      `[${KINDS}]\n"tool.stoped" = false\n`,
+      "tool.stoped",
+      "tool.stoped; did you mean tool.stopped?",
+    ],
+    ["of one's own", `[${KINDS}]\n"my.evnt" = false\n`, "my.evnt", "my.evnt; did you mean my.event?"],
+    ["near nothing", `[${KINDS}.zeppelin]\nenable = false\n`, "zeppelin.enable", "anything of zeppelin"],
+  ])("is mentioned with its line: %s", async (_what, config, key, why) => {
+    expect(await without(config)).toEqual([idle(`${KINDS}.${key}`, 2, why)]);
+  });
+
+  it("is mentioned of a tool", async () => {
+    const key = "conversation.tools.x.notifications.stoped";
+    expect(await without("[conversation.tools.x.notifications]\nstoped = false\n")).toEqual([
+      idle(key, 2, "tool.stoped; did you mean stopped?"),
+    ]);
+  });
+
+  it("is mentioned where a prefix would take it, if a known type is near", async () => {
+    const says = (near: string) => [
+      `${KINDS}.mcp.reconected = false (FILE:2) is about mcp.reconected, which is no known event type; did you mean ${near}?`,
+    ];
+    expect(await without(`[${KINDS}.mcp]\nreconected = false\n`)).toEqual(says("reconnected"));
+    expect(await without(`[${KINDS}]\n"mcp.reconected" = false\n`)).toEqual(says("mcp.reconnected"));
+  });
+
+  it("is not mentioned where somebody takes it, or it is on", async () => {
+    const taken = [
+      "my.event",
+      "deploy.anything",
+      "tool.call.success",
+      "mcp.reconnected",
+      "mcp.restarted",
+      "cli.reconnected",
+    ];
+    const off = taken.map((kind) => `"${kind}" = false\n`).join("");
+    const on = '"mcp.reconnectd" = true\n"zeppelin.lands" = true\n';
+    expect(await without(`[${KINDS}]\n${off}${on}[${KINDS}.deploy]\nenable = false\n`)).toEqual([]);
+  });
+
+  it("is mentioned of a known type that nobody takes, without a hint at itself", async () => {
+    const { catalogue, config_file } = await catalogueOf({
+      config: `[${KINDS}]\n"mcp.log" = false\n`,
+      own: ["mcp_connection", "turn_digest"].map((one) => ({ id: one, types: ["my.event"] })),
+    });
+    const [line, ...others] = listOf(catalogue).without_effect;
+    expect([line?.replace(config_file, "FILE"), others]).toEqual([idle(`${KINDS}.mcp.log`, 2, "mcp.log"), []]);
+  });
+});
+
 describe("what a user may switch off", () => {
   it("is what is there and not core; what is off already may stay so", async () => {
     const { catalogue } = await catalogueOf();

@@ -12,6 +12,7 @@ import type { InjectionPoint, Priority } from "../domain/priority.js";
 import type { UserSettings } from "../domain/settings.js";
 import type { Severity } from "../domain/severity.js";
 import type { Catalogue, Problem } from "./catalogue.js";
+import { idleSwitches } from "./idle_switches.js";
 import type { Subscriber } from "./subscriber.js";
 import { problemLine } from "./subscribers/set.js";
 import { withoutEffect } from "./switches.js";
@@ -86,7 +87,10 @@ export interface SubscriberList {
   subscribers: SubscriberView[];
   /** Of their files, and of `tidings.toml`. */
   problems: ProblemView[];
-  /** What is switched off in `tidings.toml` or by the user, and stays on because it is core. */
+  /**
+   * What is switched off in `tidings.toml` or by the user, and stays on because it is core; and what no subscriber takes,
+   * or is probably misspelt.
+   */
   without_effect: string[];
 }
 
@@ -114,11 +118,17 @@ export function subscriberList(
       ...[...broken.values()].map(brokenView),
     ],
     problems: problems.map(problemView),
-    without_effect: withoutEffect(
-      catalogue.config,
-      catalogue.subscribers.filter(({ core, enabled }) => core && enabled),
-      disabled_subscribers,
-    ),
+    without_effect: [
+      ...withoutEffect(
+        catalogue.config,
+        catalogue.subscribers.filter(({ core, enabled }) => core && enabled),
+        disabled_subscribers,
+      ),
+      ...idleSwitches(
+        catalogue.config,
+        catalogue.subscribers.flatMap(({ types }) => types),
+      ),
+    ],
   };
 }
 

@@ -66,8 +66,9 @@ describe("the switches", () => {
       });
     expect(asked("tool.stopped", "git")).toBeUndefined();
     expect(asked("tool.stopped", "cargo")).toContain("conversation.tools.cargo");
-    expect(asked("tool.waiting", "git")).toContain("kinds.tool.waiting");
-    expect(asked("handle.waiting", "git")).toContain("kinds.tool.waiting");
+    // The rule is named as it stands in the file.
+    expect(asked("tool.waiting", "git")).toContain("kinds.handle.waiting");
+    expect(asked("handle.waiting", "git")).toContain("kinds.handle.waiting");
     expect(asked("mcp.stopped", "cargo")).toBeUndefined();
   });
 });

@@ -2,7 +2,8 @@
  * Whether an event is to be told, by what the operator's file and the user say; asked at delivery. Each switch is a gate,
  * in this order: master, source, name, tool, user. Core subscribers and priority critical pass all of them.
  */
-import { type Config, sourceName } from "../config/config.js";
+import type { Config } from "../config/config.js";
+import { type Switch, sourceName } from "../config/kind_switches.js";
 import { type Event, matchesType } from "../domain/event.js";
 import type { SubscriberId } from "../domain/ids.js";
 import type { Priority } from "../domain/priority.js";
@@ -23,36 +24,35 @@ export function muting(config: Config, { event, subscriber, priority, disabled }
   if (!notifications.enable) return `conversation.notifications.enable = false${where}`;
   const { source, name } = kindOf(event.type);
   const kinds = notifications.kinds.get(source);
-  if (kinds?.enable === false) return `conversation.notifications.kinds.${source}.enable = false${where}`;
-  if (kinds?.names.get(name) === false) return `conversation.notifications.kinds.${source}.${name} = false${where}`;
   const tool = event.payload["tool_name"];
-  if (source === "tool" && typeof tool === "string" && tools.get(tool)?.notifications.get(name) === false)
-    return `conversation.tools.${tool}.notifications.${name} = false${where}`;
+  const ofTool = source === "tool" && typeof tool === "string" ? tools.get(tool) : undefined;
+  for (const one of [kinds?.enable, kinds?.names.get(name), ofTool?.notifications.get(name)])
+    if (one?.on === false) return `${one.path.join(".")} = false${where}`;
   if (disabled.includes(subscriber.id)) return `the user has disabled the subscriber ${subscriber.id}`;
   return undefined;
 }
 
-/** A switch that is off, and which types of events it is about. */
-interface OffSwitch {
-  readonly rule: string;
+/** A switch of kinds that is off, and which types of events it is about. */
+export interface OffSwitch {
+  readonly at: Switch;
+  readonly source: string;
+  /** Null: all of the source. */
+  readonly name: string | null;
   concerns(pattern: string): boolean;
 }
 
-function* offSwitches({ file, notifications, tools }: Config): Generator<OffSwitch> {
-  const where = file === null ? "" : ` (${file})`;
-  if (!notifications.enable) yield { rule: `conversation.notifications.enable = false${where}`, concerns: () => true };
+export function* offSwitches({ notifications, tools }: Config): Generator<OffSwitch> {
   for (const [source, { enable, names }] of notifications.kinds) {
-    const key = `conversation.notifications.kinds.${source}`;
-    if (!enable)
-      yield { rule: `${key}.enable = false${where}`, concerns: (pattern) => kindOf(pattern).source === source };
-    for (const [name, on] of names)
-      if (!on) yield { rule: `${key}.${name} = false${where}`, concerns: (pattern) => isKind(pattern, source, name) };
+    if (enable?.on === false)
+      yield { at: enable, source, name: null, concerns: (pattern) => kindOf(pattern).source === source };
+    yield* offNames(source, names);
   }
-  for (const [tool, { notifications: names }] of tools)
-    for (const [name, on] of names) {
-      const rule = `conversation.tools.${tool}.notifications.${name} = false${where}`;
-      if (!on) yield { rule, concerns: (pattern) => isKind(pattern, "tool", name) };
-    }
+  for (const { notifications: names } of tools.values()) yield* offNames("tool", names);
+}
+
+function* offNames(source: string, names: ReadonlyMap<string, Switch>): Generator<OffSwitch> {
+  for (const [name, at] of names)
+    if (!at.on) yield { at, source, name, concerns: (pattern) => isKind(pattern, source, name) };
 }
 
 function isKind(pattern: string, source: string, name: string): boolean {
@@ -66,11 +66,18 @@ export function withoutEffect(
   core: readonly { readonly id: SubscriberId; readonly types: readonly string[] }[],
   disabled: readonly SubscriberId[],
 ): string[] {
+  const where = config.file === null ? "" : ` (${config.file})`;
   const lines: string[] = [];
-  for (const { rule, concerns } of offSwitches(config)) {
-    const passing = core.filter(({ types }) => types.some(concerns)).map(({ id }) => id);
-    if (passing.length > 0) lines.push(`${rule} does not concern ${passing.join(", ")}: core subscribers stay on`);
-  }
+  const pass = (key: string, passing: typeof core) => {
+    const ids = passing.map(({ id }) => id).join(", ");
+    if (ids !== "") lines.push(`${key} = false${where} does not concern ${ids}: core subscribers stay on`);
+  };
+  if (!config.notifications.enable) pass("conversation.notifications.enable", core);
+  for (const { at, concerns } of offSwitches(config))
+    pass(
+      at.path.join("."),
+      core.filter(({ types }) => types.some(concerns)),
+    );
   for (const { id } of core)
     if (disabled.includes(id)) lines.push(`the user has disabled ${id}, which is core by now and stays on`);
   return lines;
@@ -78,7 +85,7 @@ export function withoutEffect(
 
 /** Whether it could keep anything back at all. */
 export function switchesAnythingOff(config: Config): boolean {
-  return offSwitches(config).next().done === false;
+  return !config.notifications.enable || offSwitches(config).next().done === false;
 }
 
 /** Split at the first dot: `tool.call.failure` is source `tool`, name `call.failure`. */

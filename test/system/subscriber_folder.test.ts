@@ -5,7 +5,17 @@ import { describe, expect, test } from "vitest";
 import type { NotificationView } from "../../src/domain/notification.js";
 import type { SubscriberList } from "../../src/index.js";
 import { eventually, temporaryFolder } from "../support/folder.js";
-import { emit, type FileInput, onlyMatch, read, storyOf, whenClosed, writeSubscriber } from "../support/pipeline.js";
+import {
+  emit,
+  type FileInput,
+  newThread,
+  onlyMatch,
+  read,
+  storyOf,
+  told,
+  whenClosed,
+  writeSubscriber,
+} from "../support/pipeline.js";
 import { Server } from "../support/server.js";
 import { run } from "./cli.js";
 
@@ -296,6 +306,72 @@ describe("tidings.toml at the running server", () => {
     // The same without a server.
     expect(await server.stop()).toBe(0);
     expect((await run(["doctor", "--data", data])).stdout).toContain(`${rule} does not concern tool_failure`);
+  });
+});
+
+describe("switches that cannot be meant as they are", () => {
+  const KINDS = "conversation.notifications.kinds";
+
+  test("of a kind that is on and off: the edit is refused, and what was off before stays off", async () => {
+    const { server, data } = await started();
+    const file = join(data, "tidings.toml");
+    const off = `[${KINDS}]\n"handle.waiting" = false\n`;
+    const rule = `${KINDS}.handle.waiting = false (${file})`;
+    writeFileSync(file, off);
+    const kept = async () => {
+      const thread_id = newThread();
+      const payload = { tool_name: "git", handle: "h" };
+      const { id } = onlyMatch(
+        await emit(server, { type: "tool.waiting", source: "test", thread_id, payload }),
+      ).notification;
+      await told(server, thread_id, "turn_start");
+      return storyOf(server, id);
+    };
+    await eventually(kept, (story) => story.includes(rule));
+
+    writeFileSync(file, `${off}\n[${KINDS}.tool]\nwaiting = true\n`);
+    const text =
+      `${file}:5:1: ${KINDS}.tool.waiting says true, and ${KINDS}.handle.waiting on line 2 says false; ` +
+      "say it once (the last good version stays in effect)";
+    const [notice] = await eventually(
+      () => notices(server, "config.file_broken"),
+      (found) => found.length === 1,
+    );
+    expect(notice?.content).toBe(text);
+    expect(await kept()).toContain(rule);
+    const doctor = await run(["doctor", "--data", data]);
+    expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining(`✖ subscribers  ${text}`) });
+  });
+
+  test("of a kind that no subscriber takes: doctor and the list mention it, with and without a server", async () => {
+    const { server, data } = await started();
+    const file = join(data, "tidings.toml");
+    writeFileSync(
+      file,
+      `[${KINDS}]\n"mcp.reconnectd" = false\n"note.muted" = false\n[${KINDS}.mpc]\nenable = false\n` +
+        "[conversation.tools.x.notifications]\nstoped = false\n",
+    );
+    const idle = (key: string, line: number) =>
+      `${key} = false (${file}:${line}) concerns only what notify() tells: no subscriber takes`;
+    const lines = [
+      `${KINDS}.mcp.reconnectd = false (${file}:2) is about mcp.reconnectd, which is no known event type; did you mean mcp.reconnected?`,
+      `${idle(`${KINDS}.mpc.enable`, 5)} anything of mpc; did you mean mcp?`,
+      `${idle("conversation.tools.x.notifications.stoped", 7)} tool.stoped; did you mean stopped?`,
+    ];
+    const list = await eventually(
+      () => server.call<SubscriberList>("subscriber/list"),
+      ({ without_effect }) => without_effect.length > 0,
+    );
+    expect(list).toMatchObject({ without_effect: lines, problems: [] });
+    const warned = async () => {
+      const { code, stdout } = await run(["doctor", "--data", data]);
+      return { code, lines: stdout.split("\n").flatMap((line) => line.split("▲ switches     ").slice(1)) };
+    };
+    expect(await warned()).toEqual({ code: 0, lines });
+    expect(await server.stop()).toBe(0);
+    expect(await warned()).toEqual({ code: 0, lines });
+    const { stdout } = await run(["subscribers", "list", "--data", data, "--json"]);
+    expect((JSON.parse(stdout) as SubscriberList).without_effect).toEqual(lines);
   });
 });
 

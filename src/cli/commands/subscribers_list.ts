@@ -11,7 +11,8 @@ export const subscribersList = defineCommand({
   usage: "[--user USER] [options]",
   about: [
     "The built-in ones, those of your folder, and what is wrong with their files. With --json: {subscribers, problems, " +
-      "without_effect}; the last are switches that are off and concern a core subscriber, which stays on. " +
+      "without_effect}; the last are switches that are off and concern a core subscriber, which stays on, or nothing that " +
+      "a subscriber takes. " +
       "docs/SUBSCRIBERS.md describes them.",
   ],
   terms: {
