@@ -133,7 +133,9 @@ describe("threads", () => {
     expect(shown.stdout).toMatch(new RegExp(`^open .*${quiet}  \\(nothing said yet\\)`, "m"));
     expect(shown.stdout).not.toContain(closed);
     const more = await onServer("threads", "--user", user, "--all", "--limit", "1");
-    expect(more.stdout).toContain(`threads --all --after ${first.next} --user '${user}' --data ${server.data}`);
+    expect(more.stdout).toContain(
+      `threads --all --user '${user}' --limit 1 --after ${first.next} --data ${server.data}`,
+    );
     expect((await onServer("threads", "--user", "nobody at all")).stdout).toContain("has no open conversations");
   });
 
