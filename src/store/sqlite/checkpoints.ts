@@ -3,6 +3,8 @@ import type { Connection, Statement } from "./connection.js";
 
 /** Operations between two checkpoints: together they change some four thousand pages. */
 const OPERATIONS = 8_192;
+/** How often the thread copies for one checkpoint: each time only what was committed meanwhile is left. */
+const PASSES = 3;
 
 /**
  * What has been committed is copied from the write-ahead log into the database by a thread beside this one, which goes on
@@ -17,6 +19,7 @@ export class Checkpoints {
   /** Resolves when the thread is no more. */
   #gone: Promise<void> = Promise.resolve();
   #operations = 0;
+  #passes = 0;
   #busy = false;
   #ended = false;
 
@@ -31,8 +34,14 @@ export class Checkpoints {
     if (this.#operations < OPERATIONS || this.#busy || this.#ended) return;
     this.#operations = 0;
     this.#busy = true;
+    this.#passes = 0;
     this.#thread ??= this.#start();
-    this.#thread.postMessage("checkpoint");
+    this.#pass();
+  }
+
+  #pass(): void {
+    this.#passes += 1;
+    this.#thread?.postMessage("checkpoint");
   }
 
   #start(): Worker {
@@ -50,8 +59,12 @@ export class Checkpoints {
   }
 
   #done(): void {
-    this.#busy = false;
     if (this.#ended) return;
+    if (this.#passes < PASSES) {
+      this.#pass();
+      return;
+    }
+    this.#busy = false;
     try {
       this.#rest.get();
     } catch {
