@@ -1,12 +1,15 @@
 import type { Channel } from "../../domain/axes.js";
 import type { Connection, Statement } from "./connection.js";
 
-/** The indexes over what is live and unread say the same number. */
+/** Statements of `check.ts` and `prune.ts` say the same number. */
 const BLOCK_SIZE = 1_024;
 /** Blocks asked for at a time. Part of the statements, since SQLite plans anew whenever a `LIMIT ?` is bound. */
 const CHUNK = 16;
 
-/** The journal by user; notifications by user and by thread; by user those unread, and those live on a channel. */
+/**
+ * The journal by user; notifications by user and by thread, which are marked; by user those unread, and those live on a
+ * channel, which `LiveBlocks` names.
+ */
 export type BlockKind = "j" | "u" | "t" | "unread" | Channel;
 
 export interface Range {
@@ -42,7 +45,7 @@ export class Blocks {
   }
 
   /** Marks that `number` belongs to `key`. Numbers mostly grow, so the newest block is remembered. */
-  mark(kind: BlockKind, key: string, number: number): void {
+  mark(kind: "j" | "u" | "t", key: string, number: number): void {
     const block = blockOf(number);
     let seen = this.#seen.get(kind);
     if (seen === undefined || seen.block < block) {
@@ -56,11 +59,13 @@ export class Blocks {
     this.#insert.run(kind, key, block);
   }
 
-  /** Nothing in the block of `number` belongs to `key` any more. */
-  unmark(kind: BlockKind, key: string, number: number): void {
-    const block = blockOf(number);
-    const seen = this.#seen.get(kind);
-    if (seen?.block === block) seen.keys.delete(key);
+  /** Names a block, whatever was marked before; whether it was not named yet. */
+  name(kind: BlockKind, key: string, block: number): boolean {
+    return this.#insert.run(kind, key, block).changes === 1;
+  }
+
+  /** Nothing in the block belongs to `key` any more. */
+  unname(kind: BlockKind, key: string, block: number): void {
     this.#delete.run(kind, key, block);
   }
 

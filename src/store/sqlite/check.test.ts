@@ -170,7 +170,7 @@ describe("audit finds, of the schema,", () => {
        CREATE TRIGGER deliveries_guard BEFORE UPDATE ON deliveries WHEN 0 BEGIN SELECT RAISE(ABORT, 'never'); END`,
       /trigger deliveries_guard is not as/,
     ],
-    ["an index that is gone", "DROP INDEX deliveries_live", /index deliveries_live is missing/],
+    ["an index that is gone", "DROP INDEX deliveries_thread", /index deliveries_thread is missing/],
     [
       "an index of other rows",
       "DROP INDEX deliveries_dead; CREATE INDEX deliveries_dead ON deliveries (number) WHERE state = 'failed'",

@@ -17,6 +17,7 @@ import type { Journal } from "./journal.js";
 import type { KnownFiles } from "./known_files.js";
 import type { Leases } from "./leases.js";
 import type { Ledger } from "./ledger.js";
+import type { LiveBlocks } from "./live_blocks.js";
 import type { McpTools } from "./mcp_tools.js";
 import type { Pauses } from "./pauses.js";
 import type { ProducerIds } from "./producer_ids.js";
@@ -27,6 +28,7 @@ import type { Threads } from "./threads.js";
 import type { Tokens } from "./tokens.js";
 import type { Turns } from "./turns.js";
 import type { Usage } from "./usage.js";
+import type { UserCounts } from "./user_counts.js";
 
 /** What the operations of this store share. */
 export interface Core {
@@ -36,6 +38,8 @@ export interface Core {
   readonly policy: DeliveryPolicy;
   readonly editor: Editor;
   readonly blocks: Blocks;
+  readonly liveBlocks: LiveBlocks;
+  readonly userCounts: UserCounts;
   readonly due: DueHints;
   readonly journal: Journal;
   readonly producerIds: ProducerIds;

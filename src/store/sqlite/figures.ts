@@ -4,8 +4,9 @@ import type { Delivery } from "../../domain/notification.js";
 import { tokensIn } from "../../domain/series.js";
 import { isTerminal, STATES, type State } from "../../domain/transitions.js";
 import type { Accepted, StoreFigures } from "../contract.js";
-import { type Blocks, blockOf } from "./blocks.js";
+import { type Blocks, blockOf, rangeOf } from "./blocks.js";
 import type { Connection, Statement } from "./connection.js";
+import { unreadFlag } from "./ledger_tables.js";
 
 /** Upper bounds of what commits are sorted into, in milliseconds. */
 const COMMIT_MS = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500] as const;
@@ -15,8 +16,12 @@ const BLOCKS_MAX = 64;
 const OUT_MAX = 10_000;
 
 type Place = Pick<Delivery, "state" | "channel">;
-type Owned = Pick<Delivery, "state" | "channel" | "user_id">;
+type Owned = Pick<Delivery, "state" | "channel" | "user_id" | "read_at">;
 type Depth = Map<string, number>;
+/** The blocks in which something is live, or unread, and all that is in them. */
+const NAMED = namedBlocks(CHANNELS);
+const NAMED_UNREAD = namedBlocks(["unread"]);
+const IN_BLOCK = "number >= block * 1024 AND number < (block + 1) * 1024";
 /** Of a notification, by its number. */
 type CreatedAt = (number: number) => number | undefined;
 
@@ -29,9 +34,10 @@ export class Figures {
   readonly #dead: Statement;
   readonly #liveOfUsers: Statement;
   readonly #deadOfUsers: Statement;
-  readonly #lowest: Statement;
-  readonly #nextBlock: Statement;
-  readonly #inBlock: Statement;
+  readonly #allUnread: Statement;
+  readonly #lowestOf: Statement;
+  readonly #lowestIn: Statement;
+  readonly #blocksFrom: Statement;
   /** Whether nobody else changes what was counted. */
   readonly #writer: boolean;
   readonly #events = { accepted: 0, duplicate: 0, unmatched: 0 };
@@ -41,38 +47,34 @@ export class Figures {
   readonly #out = new Map<number, number>();
   #blocks = 0;
   #tokens = 0;
+  /** Nothing below this number is live on the channel. */
+  readonly #liveFrom = new Map<Channel, number>();
   #depth: Depth | undefined;
+  #unread: number | undefined;
   #ofUsers: Map<UserId, Depth> | undefined;
 
   constructor(connection: Connection, writer: boolean) {
     this.#writer = writer;
-    this.#live = connection
-      .prepare("SELECT state, channel, count(*) FROM deliveries WHERE live = 1 GROUP BY state, channel")
-      .raw();
-    this.#dead = connection
-      .prepare("SELECT state, channel, count(*) FROM deliveries WHERE state = 'FAILED' GROUP BY state, channel")
-      .raw();
-    const byUser = (where: string) =>
+    const count = (columns: string, where: string) =>
+      connection.prepare(`SELECT ${columns}, count(*) FROM ${where} GROUP BY ${columns}`).raw();
+    const live = `${NAMED} WHERE ${IN_BLOCK} AND live = 1`;
+    const dead = "deliveries WHERE state = 'FAILED'";
+    this.#live = count("state, channel", live);
+    this.#dead = count("state, channel", dead);
+    this.#liveOfUsers = count("user_id, state, channel", live);
+    this.#deadOfUsers = count("user_id, state, channel", dead);
+    this.#allUnread = connection
+      .prepare(`SELECT count(*) FROM ${NAMED_UNREAD} WHERE ${IN_BLOCK} AND unread = 1`)
+      .pluck();
+    const lowest = (where: string) =>
       connection
-        .prepare(
-          `SELECT user_id, state, channel, count(*) FROM deliveries WHERE ${where} GROUP BY user_id, state, channel`,
-        )
-        .raw();
-    this.#liveOfUsers = byUser("live = 1");
-    this.#deadOfUsers = byUser("state = 'FAILED'");
-    this.#lowest = connection
-      .prepare(
-        "SELECT min(number) FROM deliveries WHERE number / 1024 = ? AND user_id = ? AND channel = ? AND live = 1",
-      )
+        .prepare(`SELECT min(number) FROM deliveries WHERE number >= ? AND number <= ? AND ${where} AND live = 1`)
+        .pluck();
+    this.#lowestOf = lowest("user_id = ? AND channel = ?");
+    this.#lowestIn = lowest("channel = ?");
+    this.#blocksFrom = connection
+      .prepare(`SELECT DISTINCT block FROM blocks WHERE kind = ? AND block >= ? ORDER BY block LIMIT ${BLOCKS_MAX}`)
       .pluck();
-    this.#nextBlock = connection
-      .prepare(
-        "SELECT number / 1024 FROM deliveries WHERE number / 1024 > ? AND live = 1 ORDER BY number / 1024 LIMIT 1",
-      )
-      .pluck();
-    this.#inBlock = connection
-      .prepare("SELECT number, channel FROM deliveries WHERE number / 1024 = ? AND live = 1")
-      .raw();
   }
 
   accepted(outcome: Accepted["outcome"]): void {
@@ -80,11 +82,14 @@ export class Figures {
   }
 
   /** A delivery is what it was not before; without `next` it is gone. */
-  changed(was: Owned | undefined, next: Owned | undefined): void {
+  changed(was: Owned | undefined, next: Owned | undefined, number: number): void {
+    if (this.#unread !== undefined) this.#unread += flag(next) - flag(was);
     if (was?.state === next?.state && was?.channel === next?.channel) return;
     if (next !== undefined && was?.state !== next.state) this.#entered[next.state] += 1;
     this.#count(was, -1);
     this.#count(next, 1);
+    if (next !== undefined && !isTerminal(next.state) && number < (this.#liveFrom.get(next.channel) ?? 0))
+      this.#liveFrom.set(next.channel, number);
   }
 
   /** A block was made for an agent. */
@@ -138,6 +143,12 @@ export class Figures {
     return user_id === null ? this.#oldest(this.#depths(), createdAt) : this.#oldestOf(blocks, user_id, createdAt);
   }
 
+  /** How many were acknowledged and not read, of all users. */
+  unread(): number {
+    if (this.#unread === undefined || !this.#writer) this.#unread = this.#allUnread.get() as number;
+    return this.#unread;
+  }
+
   #depths(): ReadonlyMap<string, number> {
     if (this.#depth !== undefined && this.#writer) return this.#depth;
     const rows = [...this.#live.all(), ...this.#dead.all()] as [State, Channel, number][];
@@ -169,8 +180,8 @@ export class Figures {
   #oldestOf(blocks: Blocks, user_id: UserId, createdAt: CreatedAt): { channel: Channel; created_at: number }[] {
     return CHANNELS.flatMap((channel) => {
       let left = BLOCKS_MAX;
-      for (const { from } of blocks.ascending(channel, user_id, 0)) {
-        const number = this.#lowest.get(blockOf(from), user_id, channel) as number | null;
+      for (const { from, to } of blocks.ascending(channel, user_id, 0)) {
+        const number = this.#lowestOf.get(from, to, user_id, channel) as number | null;
         const created_at = number === null ? undefined : createdAt(number);
         if (created_at !== undefined) return [{ channel, created_at }];
         left -= 1;
@@ -185,23 +196,45 @@ export class Figures {
     const wanted = new Set(
       [...depth.keys()].map(placeOf).flatMap(({ state, channel }) => (isTerminal(state) ? [] : channel)),
     );
-    const lowest = new Map<Channel, number>();
-    let block = blockOf(0) - 1;
-    for (let blocks = 0; blocks < BLOCKS_MAX && lowest.size < wanted.size; blocks += 1) {
-      const next = this.#nextBlock.get(block) as number | undefined;
-      if (next === undefined) break;
-      block = next;
-      const inBlock = new Map<Channel, number>();
-      for (const [number, channel] of this.#inBlock.all(block) as [number, Channel][])
-        inBlock.set(channel, Math.min(number, inBlock.get(channel) ?? number));
-      for (const [channel, number] of inBlock) if (!lowest.has(channel)) lowest.set(channel, number);
-    }
     return CHANNELS.flatMap((channel) => {
-      const number = lowest.get(channel);
+      const number = wanted.has(channel) ? this.#lowest(channel) : undefined;
       const created_at = number === undefined ? undefined : createdAt(number);
       return created_at === undefined ? [] : [{ channel, created_at }];
     });
   }
+
+  /** Sought from where it was last, since it only moves on, but for what comes to a channel from another. */
+  #lowest(channel: Channel): number | undefined {
+    const known = this.#writer ? this.#liveFrom.get(channel) : undefined;
+    const number =
+      known === undefined
+        ? this.#lowestFrom(channel, 0)
+        : (this.#lowestAt(channel, known) ?? this.#lowestFrom(channel, known));
+    if (number !== undefined) this.#liveFrom.set(channel, number);
+    return number;
+  }
+
+  #lowestAt(channel: Channel, from: number): number | undefined {
+    const { to } = rangeOf(blockOf(from));
+    return (this.#lowestIn.get(from, to, channel) as number | null) ?? undefined;
+  }
+
+  #lowestFrom(channel: Channel, from: number): number | undefined {
+    for (const block of this.#blocksFrom.all(channel, blockOf(from)) as number[]) {
+      const number = this.#lowestAt(channel, rangeOf(block).from);
+      if (number !== undefined) return number;
+    }
+    return undefined;
+  }
+}
+
+function namedBlocks(kinds: readonly string[]): string {
+  const wanted = kinds.map((kind) => `'${kind}'`).join(", ");
+  return `(SELECT DISTINCT block FROM blocks WHERE kind IN (${wanted})) CROSS JOIN deliveries`;
+}
+
+function flag(place: Owned | undefined): 0 | 1 {
+  return place === undefined ? 0 : unreadFlag(place);
 }
 
 /** What waits for something; and dead letters, which wait for the operator. */

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { userId } from "../../domain/ids.js";
 import type { AckAction } from "../../domain/notification.js";
 import { DEFAULT_POLICY } from "../../domain/policy.js";
 import { HOST } from "../../domain/principal.js";
@@ -14,25 +15,31 @@ import { acceptance } from "../contract.suite.js";
 import { PlainEditor } from "../editor.suite.js";
 import { openSqliteStore, type SqliteStore } from "./store.js";
 
+const ALICE = userId("alice");
 const START_MS = Date.UTC(2026, 0, 3);
 const START_SECOND = START_MS / 1_000;
 
+function openStore(folder: string, clock: ManualClock): Promise<SqliteStore> {
+  return openSqliteStore({
+    folder,
+    policy: DEFAULT_POLICY,
+    clock,
+    editor: new PlainEditor(),
+    mode: "write",
+    waitMs: 0,
+  });
+}
+
 describe("the coarse index", () => {
+  let folder: string;
   let clock: ManualClock;
   let store: SqliteStore;
   let outside: Database.Database;
 
   beforeEach(async () => {
-    const folder = await mkdtemp(join(tmpdir(), "tidings-hints-"));
+    folder = await mkdtemp(join(tmpdir(), "tidings-hints-"));
     clock = new ManualClock(START_MS);
-    store = await openSqliteStore({
-      folder,
-      policy: DEFAULT_POLICY,
-      clock,
-      editor: new PlainEditor(),
-      mode: "write",
-      waitMs: 0,
-    });
+    store = await openStore(folder, clock);
     outside = new Database(join(folder, "tidings.db"), { readonly: true });
     onTestFinished(async () => {
       outside.close();
@@ -41,6 +48,11 @@ describe("the coarse index", () => {
       await rm(folder, { recursive: true, force: true });
     });
   });
+
+  async function reopen(): Promise<void> {
+    await store.close();
+    store = await openStore(folder, clock);
+  }
 
   async function put(count: number, ttl_ms: number | null = null): Promise<Stored[]> {
     const made = await Promise.all(Array.from({ length: count }, () => store.accept(HOST, acceptance({}, { ttl_ms }))));
@@ -108,20 +120,67 @@ describe("the coarse index", () => {
 
   it("of what is live or unread loses a block with its last one", async () => {
     const some = await put(1_100);
-    expect([blocks("inbox"), blocks("unread")]).toEqual([[0, 1], []]);
+    expect([blocks("inbox"), blocks("unread")]).toEqual([
+      [0, 1],
+      [0, 1],
+    ]);
     await ack(some.slice(0, 1_022), "rendered");
-    expect([blocks("inbox"), blocks("unread")]).toEqual([[0, 1], [0]]);
+    expect([blocks("inbox"), blocks("unread")]).toEqual([
+      [0, 1],
+      [0, 1],
+    ]);
     await ack(some.slice(1_022, 1_023), "clicked");
-    expect([blocks("inbox"), blocks("unread")]).toEqual([[1], [0]]);
+    expect([blocks("inbox"), blocks("unread")]).toEqual([[1], [0, 1]]);
     await ack(some.slice(0, 1_021), "dismissed");
-    expect(blocks("unread")).toEqual([0]);
+    expect(blocks("unread")).toEqual([0, 1]);
     await ack(some.slice(1_021, 1_022), "clicked");
-    expect(blocks("unread")).toEqual([]);
+    expect(blocks("unread")).toEqual([1]);
     await ack(some.slice(1_023), "clicked");
-    expect(blocks("inbox")).toEqual([]);
+    expect([blocks("inbox"), blocks("unread")]).toEqual([[], []]);
     // Named again by the next one in the same block.
     await put(1);
-    expect(blocks("inbox")).toEqual([1]);
+    expect([blocks("inbox"), blocks("unread")]).toEqual([[1], [1]]);
+  });
+
+  it("of what is live or unread is looked after when nobody knows any more how much a block holds", async () => {
+    const some = await put(20);
+    await reopen();
+    await ack(some.slice(0, 7), "clicked");
+    // Counted here, and known from now on.
+    await ack(some.slice(7, 8), "clicked");
+    await ack(some.slice(8, 19), "clicked");
+    expect([blocks("inbox"), blocks("unread")]).toEqual([[0], [0]]);
+    await ack(some.slice(19), "clicked");
+    expect([blocks("inbox"), blocks("unread")]).toEqual([[], []]);
+  });
+
+  it("of what is live or unread keeps a block in which something is that came before the store was opened", async () => {
+    const before = await put(2);
+    await reopen();
+    await ack(await put(3), "clicked");
+    expect([blocks("inbox"), blocks("unread")]).toEqual([[0], [0]]);
+    const { stored } = await store.list(HOST, { user_id: ALICE, unread: true, limit: 10 });
+    expect(stored.map(({ delivery }) => delivery.id)).toEqual(before.map(({ delivery }) => delivery.id).reverse());
+  });
+
+  it("of what is live or unread loses a name that a reader has followed in vain, with the next commit", async () => {
+    const some = await put(3);
+    await reopen();
+    await ack(some, "clicked");
+    expect([blocks("inbox"), blocks("unread")]).toEqual([[0], [0]]);
+    await store.list(HOST, { user_id: ALICE, unread: true, limit: 10 });
+    await store.list(HOST, { user_id: ALICE, state: "DISPATCHED", limit: 10 });
+    expect([blocks("inbox"), blocks("unread")]).toEqual([[0], [0]]);
+    await store.accept(HOST, acceptance());
+    expect([blocks("inbox"), blocks("unread")]).toEqual([[], []]);
+    // So does counting.
+    const more = await put(3);
+    await reopen();
+    await ack(more, "clicked");
+    expect(await store.counts(HOST, ALICE)).toMatchObject({ unacknowledged: 0, unread: 0 });
+    await put(1);
+    expect([blocks("inbox"), blocks("unread")]).toEqual([[0], [0]]);
+    expect(await store.counts(HOST, ALICE)).toMatchObject({ unacknowledged: 1, unread: 1 });
   });
 
   it("of what is unread loses what retention removes", async () => {

@@ -18,14 +18,16 @@ import { axesFrom } from "../codec.js";
 import type { LedgerRecord, Stored } from "../contract.js";
 import type { Backlog } from "./backlog.js";
 import type { Batches } from "./batches.js";
-import { type Blocks, blockOf } from "./blocks.js";
+import type { Blocks } from "./blocks.js";
 import type { Connection, Statement } from "./connection.js";
 import type { DueHints } from "./due.js";
 import type { Figures } from "./figures.js";
 import type { Held } from "./held.js";
-import { dueAt, LedgerTables, liveFlag, unreadFlag } from "./ledger_tables.js";
+import { dueAt, LedgerTables } from "./ledger_tables.js";
+import type { LiveBlocks } from "./live_blocks.js";
 import type { Meta } from "./meta.js";
 import type { Rows } from "./rows.js";
+import type { UserCounts } from "./user_counts.js";
 
 export type { Held } from "./held.js";
 
@@ -95,6 +97,8 @@ const RECENT_MAX = 4_096;
 /** What else is written, or kept in mind, with a row. */
 export interface Indexes {
   readonly blocks: Blocks;
+  readonly liveBlocks: LiveBlocks;
+  readonly userCounts: UserCounts;
   readonly due: DueHints;
   readonly batches: Batches;
   readonly backlog: Backlog;
@@ -109,6 +113,8 @@ export interface Indexes {
  */
 export class Ledger {
   readonly #blocks: Blocks;
+  readonly #liveBlocks: LiveBlocks;
+  readonly #userCounts: UserCounts;
   readonly #due: DueHints;
   readonly #batches: Batches;
   readonly #backlog: Backlog;
@@ -117,8 +123,6 @@ export class Ledger {
   readonly #tables: LedgerTables;
   readonly #byNumber: Statement;
   readonly #lastNumber: Statement;
-  readonly #anyLive: Statement;
-  readonly #anyUnread: Statement;
   readonly #floor: Statement;
   readonly #shown: Statement;
   readonly #setDue: Statement;
@@ -130,9 +134,11 @@ export class Ledger {
 
   /** `writer`: nobody else changes the rows, so what was written last is known without asking. */
   constructor(connection: Connection, indexes: Indexes, meta: Meta, writer: boolean) {
-    const { blocks, due, batches, backlog, rows, figures } = indexes;
+    const { blocks, liveBlocks, userCounts, due, batches, backlog, rows, figures } = indexes;
     this.#recent = writer ? new Array<Held | undefined>(RECENT_MAX).fill(undefined) : [];
     this.#blocks = blocks;
+    this.#liveBlocks = liveBlocks;
+    this.#userCounts = userCounts;
     this.#due = due;
     this.#batches = batches;
     this.#backlog = backlog;
@@ -141,12 +147,6 @@ export class Ledger {
     const join = `SELECT ${HELD_COLUMNS} FROM notifications n JOIN deliveries d ON d.number = n.number`;
     this.#tables = new LedgerTables(connection);
     this.#byNumber = connection.prepare(`${join} WHERE n.number = ?`).raw();
-    this.#anyLive = connection
-      .prepare("SELECT 1 FROM deliveries WHERE number / 1024 = ? AND user_id = ? AND channel = ? AND live = 1 LIMIT 1")
-      .pluck();
-    this.#anyUnread = connection
-      .prepare("SELECT 1 FROM deliveries WHERE number / 1024 = ? AND user_id = ? AND unread = 1 LIMIT 1")
-      .pluck();
     this.#setDue = connection.prepare("UPDATE deliveries SET due_at = ? WHERE number = ?");
     this.#floor = connection.prepare("INSERT INTO floor_items (thread_id, seq, number) VALUES (?, ?, ?)");
     this.#shown = connection.prepare("SELECT thread_id, seq FROM floor_items WHERE number = ? ORDER BY thread_id, seq");
@@ -212,11 +212,10 @@ export class Ledger {
     const due = dueAt(delivery);
     if (delivery.open_until !== null) this.#batches.opened(notification, number);
     this.#backlog.changed(notification, undefined, delivery);
-    this.#figures.changed(undefined, delivery);
+    this.#counted(undefined, delivery, number);
     if (due !== null) this.#due.mark(due, number);
     this.#blocks.mark("u", delivery.user_id, number);
     if (delivery.thread_id !== null) this.#blocks.mark("t", delivery.thread_id, number);
-    this.#markOpen(delivery, number);
     if (isOnFloor(delivery)) this.#floor.run(delivery.thread_id, seq, number);
     return held;
   }
@@ -232,11 +231,9 @@ export class Ledger {
     if (next.thread_id !== was.thread_id && next.thread_id !== null) this.#blocks.mark("t", next.thread_id, number);
     const due = dueAt(next);
     if (due !== null && due !== dueAt(was)) this.#due.mark(due, number);
-    this.#markOpen(next, number);
-    this.#unmarkClosed(was, next, number);
     if (was.open_until !== null && next.open_until === null) this.#batches.closed(notification, number);
     if (was.state !== next.state) this.#backlog.changed(notification, was, next);
-    this.#figures.changed(was, next);
+    this.#counted(was, next, number);
     if (isOnFloor(next) && !isOnFloor(was)) this.#floor.run(next.thread_id, seq, number);
     return held;
   }
@@ -263,45 +260,17 @@ export class Ledger {
     return held;
   }
 
-  /** The coarse index names the block while anything in it is live or unread. */
-  #markOpen(delivery: Delivery, number: number): void {
-    if (liveFlag(delivery) === 1) this.#blocks.mark(delivery.channel, delivery.user_id, number);
-    else if (unreadFlag(delivery) === 1) this.#blocks.mark("unread", delivery.user_id, number);
-  }
-
-  /** The last one in a block that ceases to be live, or unread, takes the block's name away. No `next`: it is gone. */
-  #unmarkClosed(was: Delivery, next: Delivery | undefined, number: number): void {
-    const { user_id, channel } = was;
-    if (liveFlag(was) === 1) {
-      if (next !== undefined && liveFlag(next) === 1 && next.channel === channel) return;
-      if (this.#isFollowed(was, number)) return;
-      this.writeOut();
-      if (this.#anyLive.get(blockOf(number), user_id, channel) === undefined)
-        this.#blocks.unmark(channel, user_id, number);
-    } else if (unreadFlag(was) === 1) {
-      if (next !== undefined && unreadFlag(next) === 1) return;
-      this.writeOut();
-      if (this.#anyUnread.get(blockOf(number), user_id) === undefined) this.#blocks.unmark("unread", user_id, number);
-    }
-  }
-
-  /** Whether the one after it is known to be live in the same block: with one busy user it mostly is, unasked. */
-  #isFollowed({ user_id, channel }: Delivery, number: number): boolean {
-    const after = this.#recent[(number + 1) % RECENT_MAX];
-    return (
-      after?.number === number + 1 &&
-      blockOf(number + 1) === blockOf(number) &&
-      after.delivery.user_id === user_id &&
-      after.delivery.channel === channel &&
-      liveFlag(after.delivery) === 1
-    );
+  /** A delivery is what it was not before; without `was` it is new, without `next` it is gone. */
+  #counted(was: Delivery | undefined, next: Delivery | undefined, number: number): void {
+    this.#figures.changed(was, next, number);
+    this.#userCounts.changed(was, next);
+    this.#liveBlocks.changed(was, next, number);
   }
 
   /** Its rows are gone. */
   removed({ number, delivery }: Held): void {
     this.forget(number);
-    this.#figures.changed(delivery, undefined);
-    this.#unmarkClosed(delivery, undefined, number);
+    this.#counted(delivery, undefined, number);
   }
 
   forget(number: number): void {

@@ -396,9 +396,14 @@ export function liveFlag(delivery: Delivery): 0 | 1 {
   return isTerminal(delivery.state) ? 0 : 1;
 }
 
-export function unreadFlag(delivery: Delivery): 0 | 1 {
+export function unreadFlag(delivery: Pick<Delivery, "state" | "channel" | "read_at">): 0 | 1 {
   const shown = delivery.channel === "inbox" || delivery.channel === "floor";
   return delivery.state === "DELIVERED" && shown && delivery.read_at === null ? 1 : 0;
+}
+
+/** Whether the user is shown it, or will be, and has not read it. */
+export function awaitsReader(delivery: Delivery): boolean {
+  return isSystemChannel(delivery.channel) && (liveFlag(delivery) === 1 || unreadFlag(delivery) === 1);
 }
 
 /** Whether an idle agent is to be woken for it, or told at once. */

@@ -1,6 +1,6 @@
 /**
- * Lists without scans: each filter has a source of rows, newest first, that comes from an index over what is live,
- * dead or unread, or from the coarse blocks of a user or thread. What the source cannot filter is filtered here, and
+ * Lists without scans: each filter has a source of rows, newest first, that comes from an index over what is dead, or
+ * live in a thread, or from the coarse blocks of a user or thread. What the source cannot filter is filtered here, and
  * a call visits a bounded number of rows: a filter that matches little answers a short page and where to go on.
  */
 import { CHANNELS, type Channel, SYSTEM_CHANNELS } from "../../domain/axes.js";
@@ -11,14 +11,15 @@ import type { Principal } from "../../domain/principal.js";
 import type { Severity } from "../../domain/severity.js";
 import { isTerminal, type State } from "../../domain/transitions.js";
 import type { Counts, ListFilter, Page } from "../contract.js";
-import { blockOf } from "./blocks.js";
+import type { Range } from "./blocks.js";
 import type { Statement } from "./connection.js";
 import type { CoreBase } from "./core.js";
 import type { Held } from "./ledger.js";
+import type { LiveKind } from "./live_blocks.js";
+import { COUNT_CAP } from "./user_counts.js";
 
 /** Rows asked for at a time. Part of the statements, since SQLite plans anew whenever a `LIMIT ?` is bound. */
 const CHUNK = 256;
-export const COUNT_CAP = 1_000;
 const INBOX_CAP = 100;
 
 interface Row {
@@ -54,32 +55,22 @@ export class Lists {
   readonly #rangeOfUser: Statement;
   readonly #rangeOfThread: Statement;
   readonly #all: Statement;
-  readonly #countLive: Statement;
-  readonly #countOpen: Statement;
-  readonly #countUnread: Statement;
 
   constructor(core: CoreBase) {
     this.#core = core;
     const { connection } = core;
     const select = (where: string) =>
       connection.prepare(`SELECT ${COLUMNS} FROM deliveries WHERE ${where} ORDER BY number DESC LIMIT ${CHUNK}`);
-    this.#live = select("number / 1024 = ? AND user_id = ? AND channel = ? AND live = 1 AND number < ?");
+    this.#live = select("number >= ? AND user_id = ? AND channel = ? AND live = 1 AND number < ?");
     this.#liveOfThread = select("thread_id = ? AND live = 1 AND number < ?");
-    this.#unread = select("number / 1024 = ? AND user_id = ? AND unread = 1 AND number < ?");
+    this.#unread = select(
+      "number >= ? AND user_id = ? AND instr('|inbox|floor|', '|' || channel || '|') AND (live = 1 OR unread = 1) AND number < ?",
+    );
     this.#dead = select("state = 'FAILED' AND number < ?");
     this.#deadOfUser = select("user_id = ? AND state = 'FAILED' AND number < ?");
     this.#rangeOfUser = select("number >= ? AND user_id = ? AND number < ?");
     this.#rangeOfThread = select("number >= ? AND thread_id = ? AND number < ?");
     this.#all = select("number < ?");
-    this.#countLive = connection
-      .prepare("SELECT count(*) FROM deliveries WHERE number / 1024 = ? AND user_id = ? AND channel = ? AND live = 1")
-      .pluck();
-    this.#countOpen = connection
-      .prepare("SELECT count(*) FROM deliveries WHERE user_id = ? AND channel = ? AND open_until IS NOT NULL")
-      .pluck();
-    this.#countUnread = connection
-      .prepare("SELECT count(*) FROM deliveries WHERE number / 1024 = ? AND user_id = ? AND unread = 1")
-      .pluck();
   }
 
   list(principal: Principal, asked: ListFilter): Page {
@@ -126,8 +117,8 @@ export class Lists {
     if (filter.unread === true || filter.unacknowledged === true) {
       if (user_id === undefined)
         throw new InvalidInputError(filter.unread === true ? "unread" : "unacknowledged", "needs a user_id");
-      const live = SYSTEM_CHANNELS.map((one) => this.#liveOf(user_id, one, before));
-      return filter.unacknowledged === true ? live : [...live, this.#unreadOf(user_id, before)];
+      if (filter.unacknowledged !== true) return [this.#unreadOf(user_id, before)];
+      return SYSTEM_CHANNELS.map((one) => this.#liveOf(user_id, one, before));
     }
     if (state?.size === 1 && state.has("FAILED"))
       return [user_id === undefined ? chunked(this.#dead, [], before) : chunked(this.#deadOfUser, [user_id], before)];
@@ -143,18 +134,41 @@ export class Lists {
   *#blocked(kind: "u" | "t", key: string, before: number): Source {
     const newest = Math.min(before - 1, this.#core.ledger.refresh());
     const statement = kind === "u" ? this.#rangeOfUser : this.#rangeOfThread;
-    for (const { from, to } of this.#core.blocks.descending(kind, key, newest))
-      yield* chunked(statement, [from, key], Math.min(before, to + 1));
+    for (const range of this.#core.blocks.descending(kind, key, newest))
+      yield* chunked(statement, [range.from, key], upTo(range, before));
   }
 
   *#liveOf(user_id: UserId, channel: Channel, before: number): Source {
-    for (const { from } of this.#core.blocks.descending(channel, user_id, before - 1))
-      yield* chunked(this.#live, [blockOf(from), user_id, channel], before);
+    for (const range of this.#core.blocks.descending(channel, user_id, before - 1))
+      yield* this.#named(
+        channel,
+        user_id,
+        range,
+        before,
+        chunked(this.#live, [range.from, user_id, channel], upTo(range, before)),
+      );
   }
 
+  /** What is shown to a user, or will be, and is not read. */
   *#unreadOf(user_id: UserId, before: number): Source {
-    for (const { from } of this.#core.blocks.descending("unread", user_id, before - 1))
-      yield* chunked(this.#unread, [blockOf(from), user_id], before);
+    for (const range of this.#core.blocks.descending("unread", user_id, before - 1))
+      yield* this.#named(
+        "unread",
+        user_id,
+        range,
+        before,
+        chunked(this.#unread, [range.from, user_id], upTo(range, before)),
+      );
+  }
+
+  /** The rows of a block that was named; a name that leads to nothing is doubted. */
+  *#named(kind: LiveKind, user_id: UserId, { from, to }: Range, before: number, rows: Source): Source {
+    let any = false;
+    for (const row of rows) {
+      any = true;
+      yield row;
+    }
+    if (!any && to < before) this.#core.liveBlocks.doubt(kind, user_id, from);
   }
 
   /** The newest of the inbox that nobody has read, if its number is above `after`, and how many there are; capped. */
@@ -162,13 +176,14 @@ export class Lists {
     const before = Number.MAX_SAFE_INTEGER;
     let newest: number | undefined;
     let unread = 0;
-    for (const row of merged([this.#liveOf(user_id, "inbox", before), this.#unreadOf(user_id, before)])) {
+    for (const row of this.#unreadOf(user_id, before)) {
+      if (newest === undefined && row.number <= after) return null;
       if (row.channel !== "inbox" || row.state === "PENDING") continue;
       newest ??= row.number;
       unread += 1;
-      if (newest <= after || unread === INBOX_CAP) break;
+      if (unread === INBOX_CAP) break;
     }
-    return newest === undefined || newest <= after ? null : { number: newest, unread };
+    return newest === undefined ? null : { number: newest, unread };
   }
 
   /** How much of what is shown in conversations is unread, by thread; of the newest that are unread, capped. */
@@ -176,7 +191,7 @@ export class Lists {
     const before = Number.MAX_SAFE_INTEGER;
     const found = new Map<ThreadId, number>();
     let visits = 0;
-    for (const row of merged([this.#liveOf(user_id, "floor", before), this.#unreadOf(user_id, before)])) {
+    for (const row of this.#unreadOf(user_id, before)) {
       visits += 1;
       if (visits > COUNT_CAP) break;
       if (row.channel !== "floor" || row.state === "PENDING" || row.thread_id === null) continue;
@@ -188,27 +203,7 @@ export class Lists {
   counts(principal: Principal, user_id: UserId): Counts {
     if (principal.kind === "user" && principal.user_id !== user_id)
       return { unacknowledged: 0, unread: 0, cap: COUNT_CAP };
-    return this.countsOf(user_id);
-  }
-
-  countsOf(user_id: UserId): Counts {
-    const { blocks } = this.#core;
-    let unacknowledged = 0;
-    for (const channel of SYSTEM_CHANNELS) {
-      // What is open is not shown yet.
-      unacknowledged -= this.#countOpen.get(user_id, channel) as number;
-      for (const { from } of blocks.descending(channel, user_id, Number.MAX_SAFE_INTEGER)) {
-        if (unacknowledged >= COUNT_CAP) break;
-        unacknowledged += this.#countLive.get(blockOf(from), user_id, channel) as number;
-      }
-    }
-    let unread = unacknowledged;
-    for (const { from } of blocks.descending("unread", user_id, Number.MAX_SAFE_INTEGER)) {
-      if (unread >= COUNT_CAP) break;
-      unread += this.#countUnread.get(blockOf(from), user_id) as number;
-    }
-    const capped = (count: number) => Math.min(COUNT_CAP, count);
-    return { unacknowledged: capped(unacknowledged), unread: capped(unread), cap: COUNT_CAP };
+    return this.#core.userCounts.of(user_id);
   }
 }
 
@@ -229,6 +224,11 @@ function matches(row: Row, filter: Wanted): boolean {
     // What is open is not shown yet.
     !((filter.unacknowledged === true || filter.unread === true) && row.state === "PENDING")
   );
+}
+
+/** The number below which a block is read, of what comes before `before`. */
+function upTo({ to }: Range, before: number): number {
+  return Math.min(before, to + 1);
 }
 
 function cursorOf(after: string | undefined): number {

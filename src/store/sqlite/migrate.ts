@@ -20,6 +20,7 @@ const MIGRATIONS = [
   "0012_known_files.sql",
   "0013_series.sql",
   "0014_thread_budgets.sql",
+  "0015_live_blocks.sql",
 ] as const;
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -106,6 +106,7 @@ import { KnownFiles } from "./known_files.js";
 import { Leases } from "./leases.js";
 import { HELD_COLUMNS, type HeldRow, heldOf, Ledger } from "./ledger.js";
 import { Lists } from "./list.js";
+import { LiveBlocks } from "./live_blocks.js";
 import { WriterLock } from "./lock.js";
 import { approveMcpTool, seeMcpTools } from "./mcp_tool_operations.js";
 import { McpTools } from "./mcp_tools.js";
@@ -121,7 +122,7 @@ import { Rows } from "./rows.js";
 import { Series } from "./series.js";
 import { Settings } from "./settings.js";
 import { settingsOf, updateSettings } from "./settings_operations.js";
-import { Standings } from "./standings.js";
+import { standingOf } from "./standings.js";
 import { SubscriberMatches } from "./subscriber_matches.js";
 import { summariesOf } from "./summaries.js";
 import { Sweep } from "./sweep.js";
@@ -132,6 +133,7 @@ import { Tokens } from "./tokens.js";
 import { beginTurn, editQueued, endTurn, queueTurn, renewTurn, stepTurn } from "./turn_operations.js";
 import { Turns, turnOf } from "./turns.js";
 import { Usage } from "./usage.js";
+import { UserCounts } from "./user_counts.js";
 import { Waitings } from "./waiting.js";
 
 /** The lane of everything that is not an event. */
@@ -231,7 +233,6 @@ export class SqliteStore implements Store {
   readonly #together: Together;
   readonly #prune: Prune;
   readonly #series: Series;
-  readonly #standings: Standings;
   readonly #matches: SubscriberMatches;
   readonly #listeners = new Set<CommitListener>();
   /** Snapshots that are being read: a backup, an audit. */
@@ -247,6 +248,8 @@ export class SqliteStore implements Store {
     this.writable = lock !== undefined;
     const ids = new IdSource();
     const blocks = new Blocks(connection);
+    const liveBlocks = new LiveBlocks(connection, blocks);
+    const userCounts = new UserCounts(connection, blocks, liveBlocks, lock !== undefined);
     const due = new DueHints(connection);
     const batches = new Batches(connection);
     const backlog = new Backlog(connection);
@@ -261,10 +264,17 @@ export class SqliteStore implements Store {
       policy: options.policy,
       editor: options.editor,
       blocks,
+      liveBlocks,
+      userCounts,
       due,
       journal,
       producerIds: new ProducerIds(connection),
-      ledger: new Ledger(connection, { blocks, due, batches, backlog, rows, figures }, meta, lock !== undefined),
+      ledger: new Ledger(
+        connection,
+        { blocks, liveBlocks, userCounts, due, batches, backlog, rows, figures },
+        meta,
+        lock !== undefined,
+      ),
       dedupe: new DedupeWindows(),
       batches,
       rows,
@@ -292,7 +302,6 @@ export class SqliteStore implements Store {
     this.#waitings = new Waitings(connection);
     this.#together = connection.transaction((read: () => unknown) => read()) as Together;
     this.#prune = new Prune(connection, meta);
-    this.#standings = new Standings(connection, this.#lists);
     this.#matches = new SubscriberMatches(connection);
     this.#series = new Series(connection, meta, this.#matches);
     this.journal_id = journalIdOf(meta, core.file);
@@ -308,6 +317,7 @@ export class SqliteStore implements Store {
       ending: () => {
         core.ledger.gather(false);
         journal.writeOut();
+        liveBlocks.settleDoubts();
       },
       monotonic: () => options.clock.monotonic(),
       committed: (ms, operations) => {
@@ -849,7 +859,7 @@ export class SqliteStore implements Store {
   standing(principal: Principal, user_id: UserId | null): Promise<Standing> {
     return this.#readTogether((core) => {
       mustSee(principal, user_id);
-      return this.#standings.of(core, user_id);
+      return standingOf(core, user_id);
     });
   }
 

@@ -1,0 +1,140 @@
+import type { Channel } from "../../domain/axes.js";
+import type { UserId } from "../../domain/ids.js";
+import type { Delivery } from "../../domain/notification.js";
+import { type Blocks, blockOf, rangeOf } from "./blocks.js";
+import type { Connection, Statement } from "./connection.js";
+import { awaitsReader, liveFlag } from "./ledger_tables.js";
+
+/** What a block is named for: something live on a channel, or something the user is shown and has not read. */
+export type LiveKind = Channel | "unread";
+
+/** Blocks of each kind whose tallies are kept. */
+const BLOCKS_MAX = 128;
+/** After so many have left a block of which nobody knows how many it has, they are counted. */
+const LEFT_MAX = 8;
+/** Doubts are settled by reading a block each: so many in a commit, and no more wait. */
+const SETTLED_MAX = 16;
+const DOUBTS_MAX = 1_024;
+
+interface Doubt {
+  readonly kind: LiveKind;
+  readonly user_id: UserId;
+  readonly block: number;
+}
+
+/** How many there are; below zero nobody knows, and `-1 - tally` have left since. */
+type Tally = number;
+const UNKNOWN: Tally = -1;
+
+/**
+ * Which blocks hold something of a user that is live on a channel, or that is shown to them and unread. A block is named
+ * when the first comes, which is mostly when it is made, so that acknowledging an old one writes its row and nothing else;
+ * and the name goes with the last one, if it is known to be the last. Where that is not known, after a restart, the name
+ * stays until a reader has looked in vain, or some more have left: it may lead to nothing, and is never missing.
+ */
+export class LiveBlocks {
+  readonly #blocks: Blocks;
+  readonly #live: Statement;
+  readonly #unread: Statement;
+  readonly #tallies = new Map<LiveKind, Map<number, Map<UserId, Tally>>>();
+  readonly #doubts = new Map<string, Doubt>();
+
+  constructor(connection: Connection, blocks: Blocks) {
+    this.#blocks = blocks;
+    const count = (where: string) =>
+      connection
+        .prepare(`SELECT count(*) FROM deliveries WHERE number >= ? AND number <= ? AND user_id = ? AND ${where}`)
+        .pluck();
+    this.#live = count("channel = ? AND live = 1");
+    this.#unread = count("instr('|inbox|floor|', '|' || channel || '|') AND (live = 1 OR unread = 1)");
+  }
+
+  /** A delivery is what it was not before; without `was` it is new, without `next` it is gone. */
+  changed(was: Delivery | undefined, next: Delivery | undefined, number: number): void {
+    const wasLive = was !== undefined && liveFlag(was) === 1;
+    const isLive = next !== undefined && liveFlag(next) === 1;
+    const moved = was?.channel !== next?.channel;
+    if (isLive && (!wasLive || moved)) this.#enter(next.channel, next.user_id, number);
+    if (wasLive && (!isLive || moved)) this.#leave(was.channel, was.user_id, number);
+    const waited = was !== undefined && awaitsReader(was);
+    const waits = next !== undefined && awaitsReader(next);
+    if (waits && !waited) this.#enter("unread", next.user_id, number);
+    if (waited && !waits) this.#leave("unread", was.user_id, number);
+  }
+
+  /** A reader has found nothing where a block was named. */
+  doubt(kind: LiveKind, user_id: UserId, number: number): void {
+    const block = blockOf(number);
+    if (this.#doubts.size >= DOUBTS_MAX || (this.#tallies.get(kind)?.get(block)?.get(user_id) ?? UNKNOWN) > 0) return;
+    this.#doubts.set(`${kind} ${block} ${user_id}`, { kind, user_id, block });
+  }
+
+  /** In a transaction, when everything is in the tables: takes away the names of blocks that hold nothing. */
+  settleDoubts(): void {
+    let settled = 0;
+    for (const [key, doubt] of this.#doubts) {
+      if (settled === SETTLED_MAX) return;
+      settled += 1;
+      this.#doubts.delete(key);
+      this.#settle(doubt);
+    }
+  }
+
+  #settle({ kind, user_id, block }: Doubt): void {
+    const tallies = this.#talliesOf(kind, block);
+    let tally = tallies.get(user_id) ?? UNKNOWN;
+    if (tally < 0) tally = this.#counted(kind, user_id, block);
+    if (tally > 0) {
+      tallies.set(user_id, tally);
+      return;
+    }
+    tallies.delete(user_id);
+    this.#blocks.unname(kind, user_id, block);
+  }
+
+  #counted(kind: LiveKind, user_id: UserId, block: number): number {
+    const { from, to } = rangeOf(block);
+    const count = kind === "unread" ? this.#unread.get(from, to, user_id) : this.#live.get(from, to, user_id, kind);
+    return count as number;
+  }
+
+  #enter(kind: LiveKind, user_id: UserId, number: number): void {
+    const block = blockOf(number);
+    const tallies = this.#talliesOf(kind, block);
+    const tally = tallies.get(user_id);
+    // A block that was not named held nothing.
+    if (tally === undefined) tallies.set(user_id, this.#blocks.name(kind, user_id, block) ? 1 : UNKNOWN);
+    else if (tally >= 0) tallies.set(user_id, tally + 1);
+  }
+
+  #leave(kind: LiveKind, user_id: UserId, number: number): void {
+    const block = blockOf(number);
+    const tallies = this.#talliesOf(kind, block);
+    const tally = (tallies.get(user_id) ?? UNKNOWN) - 1;
+    tallies.set(user_id, tally);
+    if (tally === 0 || tally === UNKNOWN - LEFT_MAX) this.doubt(kind, user_id, number);
+  }
+
+  #talliesOf(kind: LiveKind, block: number): Map<UserId, Tally> {
+    let blocks = this.#tallies.get(kind);
+    if (blocks === undefined) {
+      blocks = new Map();
+      this.#tallies.set(kind, blocks);
+    }
+    let tallies = blocks.get(block);
+    if (tallies === undefined) {
+      if (blocks.size >= BLOCKS_MAX) this.#forgetOne(blocks);
+      tallies = new Map();
+      blocks.set(block, tallies);
+    }
+    return tallies;
+  }
+
+  /** The one that was heard of first: what is written last is mostly what is settled next. */
+  #forgetOne(blocks: Map<number, unknown>): void {
+    for (const block of blocks.keys()) {
+      blocks.delete(block);
+      return;
+    }
+  }
+}
