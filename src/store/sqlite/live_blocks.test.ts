@@ -30,7 +30,7 @@ const AXES: readonly Axes[] = [
 ];
 
 type Step =
-  | { do: "put"; user: number; axes: number; count: number; ttl_ms: number | null; batched: boolean }
+  | { do: "put"; user: number; axes: number; count: number; ttl_ms: number | null; batched: boolean; keyed: boolean }
   | { do: "ack"; which: number; count: number; action: AckAction }
   | { do: "wait"; ms: number }
   | { do: "prune" }
@@ -47,6 +47,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       count: fc.integer({ min: 1, max: 12 }),
       ttl_ms: fc.constantFrom(null, 1_000, 60_000),
       batched: fc.boolean(),
+      keyed: fc.boolean(),
     }),
   },
   {
@@ -77,6 +78,8 @@ class Rig {
   readonly #folder: string;
   readonly #outside: Database.Database;
   #store: SqliteStore;
+  /** Begun, and not awaited: they share transactions. */
+  readonly #begun: Promise<unknown>[] = [];
   #ids: NotificationId[] = [];
 
   private constructor(folder: string, store: SqliteStore) {
@@ -92,11 +95,16 @@ class Rig {
   }
 
   async run(one: Step): Promise<void> {
+    if (one.do === "put") this.#begun.push(this.#put(one));
+    else if (one.do === "ack") this.#begun.push(this.#ack(one));
+    else {
+      await Promise.all(this.#begun.splice(0));
+      await this.#runAlone(one);
+    }
+  }
+
+  async #runAlone(one: Exclude<Step, { do: "put" | "ack" }>): Promise<void> {
     switch (one.do) {
-      case "put":
-        return this.#put(one);
-      case "ack":
-        return this.#ack(one);
       case "wait":
         this.clock.advance(one.ms);
         while ((await this.#store.sweep(64)) > 0);
@@ -112,7 +120,7 @@ class Rig {
   }
 
   async end(): Promise<void> {
-    await this.#look();
+    await this.run({ do: "look" });
     // Kept figures and figures that are counted anew are the same.
     await this.#reopen();
     await this.#look();
@@ -126,14 +134,15 @@ class Rig {
     this.#store = await openStore(this.#folder, this.clock);
   }
 
-  async #put({ user, axes, count, ttl_ms, batched }: Extract<Step, { do: "put" }>): Promise<void> {
+  async #put({ user, axes, count, ttl_ms, batched, keyed }: Extract<Step, { do: "put" }>): Promise<void> {
     const user_id = USERS[user] as UserId;
     const chosen = AXES[axes] as Axes;
     const thread_id = chosen.address === "session" ? (THREADS.get(user_id) ?? null) : null;
+    const dedupe_key = keyed ? `${axes}` : null;
     const batch = batched ? { window_ms: 2_000, max_size: 5 } : null;
     const made = await Promise.all(
       Array.from({ length: count }, () =>
-        this.#store.accept(HOST, acceptance({ user_id, thread_id }, { axes: chosen, ttl_ms, batch })),
+        this.#store.accept(HOST, acceptance({ user_id, thread_id, dedupe_key }, { axes: chosen, ttl_ms, batch })),
       ),
     );
     this.#ids.push(...made.flatMap(({ matches }) => matches.map(({ stored }) => stored.delivery.id)));

@@ -387,7 +387,9 @@ export class SqliteStore implements Store {
   }
 
   command(principal: Principal, request: CommandRequest): Promise<Stored | Miss> {
-    return this.#write(CONTROL_LANE, (transaction) => runCommand(this.#core, transaction, principal, request));
+    const run = (transaction: Transaction) => runCommand(this.#core, transaction, principal, request);
+    // An acknowledgement reads what it changes, and nothing else of the ledger.
+    return this.#write(CONTROL_LANE, run, request.command.column === "ack");
   }
 
   commandMany(principal: Principal, requests: readonly CommandRequest[]): Promise<(Stored | Miss)[]> {
