@@ -85,8 +85,11 @@ async function measure(data, total, settled) {
   const old = pickOld(data, total, settled);
   const times = {};
   let tidings = await Tidings.open({ data });
-  times.list10 = await lists(tidings, 10);
-  times.list100 = await lists(tidings, 100);
+  times.list10 = await perListed((user_id) => tidings.list({ user_id, limit: 10 }));
+  times.list100 = await perListed((user_id) => tidings.list({ user_id, limit: 100 }));
+  times.unread100 = await perListed((user_id) => tidings.list({ user_id, unread: true, limit: 100 }));
+  times.count = await perUser((user_id) => tidings.counts(user_id));
+  times.countAgain = await perUser((user_id) => tidings.counts(user_id));
   const recent = [];
   times.emit = await each(OPERATIONS, async () => {
     emitted += 1;
@@ -112,14 +115,21 @@ async function each(count, operation) {
 }
 
 /** Milliseconds for each notification that a list of a user's newest answers: a small store has fewer than a page. */
-async function lists(tidings, limit) {
+async function perListed(list) {
   let listed = 0;
   const started = performance.now();
   for (let index = 0; index < LISTS; index += 1) {
-    const { notifications } = await tidings.list({ user_id: userOf(index, USERS), limit });
+    const { notifications } = await list(userOf(index, USERS));
     listed += notifications.length;
   }
   return (performance.now() - started) / listed;
+}
+
+/** Milliseconds of one answer, of each user once. */
+async function perUser(ask) {
+  const started = performance.now();
+  for (let index = 0; index < USERS; index += 1) await ask(userOf(index, USERS));
+  return (performance.now() - started) / USERS;
 }
 
 /** Any of the first `total` that an acknowledgement still changes, far apart from each other. */

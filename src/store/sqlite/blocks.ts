@@ -31,11 +31,13 @@ export class Blocks {
   readonly #delete: Statement;
   readonly #down: Statement;
   readonly #up: Statement;
+  readonly #members: Statement;
   readonly #seen = new Map<BlockKind, { block: number; keys: Set<string> }>();
 
   constructor(connection: Connection) {
     this.#insert = connection.prepare("INSERT OR IGNORE INTO blocks (kind, key, block) VALUES (?, ?, ?)");
     this.#delete = connection.prepare("DELETE FROM blocks WHERE kind = ? AND key = ? AND block = ?");
+    this.#members = connection.prepare("SELECT numbers FROM blocks WHERE kind = 'u' AND key = ? AND block = ?").pluck();
     this.#down = connection
       .prepare(`SELECT block FROM blocks WHERE kind = ? AND key = ? AND block <= ? ORDER BY block DESC LIMIT ${CHUNK}`)
       .pluck();
@@ -45,7 +47,7 @@ export class Blocks {
   }
 
   /** Marks that `number` belongs to `key`. Numbers mostly grow, so the newest block is remembered. */
-  mark(kind: "j" | "u" | "t", key: string, number: number): void {
+  mark(kind: "j" | "t", key: string, number: number): void {
     const block = blockOf(number);
     let seen = this.#seen.get(kind);
     if (seen === undefined || seen.block < block) {
@@ -67,6 +69,14 @@ export class Blocks {
   /** Nothing in the block belongs to `key` any more. */
   unname(kind: BlockKind, key: string, block: number): void {
     this.#delete.run(kind, key, block);
+  }
+
+  /** The numbers of a user in a block, ascending; some of them may be gone. Undefined: it is to be read whole. */
+  members(user_id: string, block: number): readonly number[] | undefined {
+    const list = this.#members.get(user_id, block) as Buffer | null | undefined;
+    if (list === null || list === undefined) return undefined;
+    const from = block * BLOCK_SIZE;
+    return Array.from({ length: list.length / 2 }, (_, index) => from + list.readUInt16LE(2 * index));
   }
 
   *descending(kind: BlockKind, key: string, from: number): Generator<Range> {

@@ -1,4 +1,4 @@
-import { wrongDigests, wrongSubjects } from "./check_rows.js";
+import { unlisted, wrongDigests, wrongSubjects } from "./check_rows.js";
 import { checkSchema } from "./check_schema.js";
 import type { Connection } from "./connection.js";
 
@@ -256,6 +256,7 @@ const CONTRADICTIONS: readonly { readonly says: string; readonly sql: string }[]
 const READ: readonly { readonly says: string; readonly find: (connection: Connection) => Iterable<number | string> }[] =
   [
     { says: "a delivery's subject disagrees with its notification", find: wrongSubjects },
+    { says: "a user's notification is not in the list of its block", find: unlisted },
     { says: "a producer's id stands for another body, or for no event", find: wrongDigests },
   ];
 

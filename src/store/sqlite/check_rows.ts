@@ -4,6 +4,7 @@ import type { EventId, UserId } from "../../domain/ids.js";
 import { isoTime } from "../../domain/time.js";
 import { numberInId } from "../../platform/ids.js";
 import { decodeEvent, type EntryRow } from "../codec.js";
+import { Blocks, blockOf } from "./blocks.js";
 import type { Connection } from "./connection.js";
 import { digestOf } from "./known_events.js";
 import { subjectName } from "./ledger_tables.js";
@@ -50,4 +51,22 @@ function standsFor(row: ProducerIdRow, entry: EntryRow & { readonly body: string
 function digestsOf(event: Event, at: number): string[] {
   const dated = digestOf(event);
   return event.timestamp === isoTime(at) ? [dated, digestOf({ ...event, timestamp: null })] : [dated];
+}
+
+/** A user's notifications that are not in the list of their block, where it has one: nobody would find them. */
+export function* unlisted(connection: Connection): Iterable<number> {
+  const blocks = new Blocks(connection);
+  const rows = connection.prepare("SELECT number, user_id FROM deliveries ORDER BY number").raw();
+  let current = -1;
+  const lists = new Map<UserId, ReadonlySet<number> | undefined>();
+  for (const [number, user_id] of rows.iterate() as Iterable<[number, UserId]>) {
+    const block = blockOf(number);
+    if (block !== current) lists.clear();
+    current = block;
+    if (!lists.has(user_id)) {
+      const members = blocks.members(user_id, block);
+      lists.set(user_id, members === undefined ? undefined : new Set(members));
+    }
+    if (lists.get(user_id)?.has(number) === false) yield number;
+  }
 }

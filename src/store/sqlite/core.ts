@@ -29,6 +29,7 @@ import type { Tokens } from "./tokens.js";
 import type { Turns } from "./turns.js";
 import type { Usage } from "./usage.js";
 import type { UserCounts } from "./user_counts.js";
+import type { UserRows } from "./user_rows.js";
 
 /** What the operations of this store share. */
 export interface Core {
@@ -38,6 +39,7 @@ export interface Core {
   readonly policy: DeliveryPolicy;
   readonly editor: Editor;
   readonly blocks: Blocks;
+  readonly userRows: UserRows;
   readonly liveBlocks: LiveBlocks;
   readonly userCounts: UserCounts;
   readonly due: DueHints;

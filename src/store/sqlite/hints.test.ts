@@ -183,6 +183,42 @@ describe("the coarse index", () => {
     expect(await store.counts(HOST, ALICE)).toMatchObject({ unacknowledged: 1, unread: 1 });
   });
 
+  it("of users lists what is theirs in a block when their next one begins, if it was seen from its beginning", async () => {
+    const of = async (user: string, count: number) => {
+      const user_id = userId(user);
+      for (let made = 0; made < count; made += 1) await store.accept(HOST, acceptance({ user_id }, {}));
+    };
+    const members = () =>
+      outside.prepare("SELECT key, block, hex(numbers) FROM blocks WHERE kind = 'u' ORDER BY 1, 2").raw().all();
+    await of("ada", 2);
+    await of("ben", 1);
+    await put(1_019);
+    await of("ada", 1);
+    expect(members()).toEqual([
+      ["ada", 0, ""],
+      ["alice", 0, ""],
+      ["ben", 0, ""],
+    ]);
+    await put(1);
+    await of("ada", 1);
+    // Of alice they are too many; of ben there is nothing new.
+    expect(members()).toEqual([
+      ["ada", 0, "01000200FF03"],
+      ["ada", 1, ""],
+      ["alice", 0, ""],
+      ["alice", 1, ""],
+      ["ben", 0, ""],
+    ]);
+    const listed = async (user: string) => (await store.list(HOST, { user_id: userId(user), limit: 10 })).stored.length;
+    expect([await listed("ada"), await listed("ben")]).toEqual([4, 1]);
+    await reopen();
+    await put(1_022);
+    await of("ada", 1);
+    expect(members()).toContainEqual(["ada", 1, ""]);
+    expect(members()).toContainEqual(["ada", 2, ""]);
+    expect([await listed("ada"), await listed("ben")]).toEqual([5, 1]);
+  });
+
   it("of what is unread loses what retention removes", async () => {
     await ack(await put(3), "rendered");
     clock.advance(10_000);

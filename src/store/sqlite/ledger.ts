@@ -18,6 +18,7 @@ import { axesFrom } from "../codec.js";
 import type { LedgerRecord, Stored } from "../contract.js";
 import type { Backlog } from "./backlog.js";
 import type { Batches } from "./batches.js";
+import type { BlockMembers } from "./block_members.js";
 import type { Blocks } from "./blocks.js";
 import type { Connection, Statement } from "./connection.js";
 import type { DueHints } from "./due.js";
@@ -97,6 +98,7 @@ const RECENT_MAX = 4_096;
 /** What else is written, or kept in mind, with a row. */
 export interface Indexes {
   readonly blocks: Blocks;
+  readonly members: BlockMembers;
   readonly liveBlocks: LiveBlocks;
   readonly userCounts: UserCounts;
   readonly due: DueHints;
@@ -113,6 +115,7 @@ export interface Indexes {
  */
 export class Ledger {
   readonly #blocks: Blocks;
+  readonly #members: BlockMembers;
   readonly #liveBlocks: LiveBlocks;
   readonly #userCounts: UserCounts;
   readonly #due: DueHints;
@@ -134,9 +137,10 @@ export class Ledger {
 
   /** `writer`: nobody else changes the rows, so what was written last is known without asking. */
   constructor(connection: Connection, indexes: Indexes, meta: Meta, writer: boolean) {
-    const { blocks, liveBlocks, userCounts, due, batches, backlog, rows, figures } = indexes;
+    const { blocks, members, liveBlocks, userCounts, due, batches, backlog, rows, figures } = indexes;
     this.#recent = writer ? new Array<Held | undefined>(RECENT_MAX).fill(undefined) : [];
     this.#blocks = blocks;
+    this.#members = members;
     this.#liveBlocks = liveBlocks;
     this.#userCounts = userCounts;
     this.#due = due;
@@ -214,7 +218,7 @@ export class Ledger {
     this.#backlog.changed(notification, undefined, delivery);
     this.#counted(undefined, delivery, number);
     if (due !== null) this.#due.mark(due, number);
-    this.#blocks.mark("u", delivery.user_id, number);
+    this.#members.add(delivery.user_id, number);
     if (delivery.thread_id !== null) this.#blocks.mark("t", delivery.thread_id, number);
     if (isOnFloor(delivery)) this.#floor.run(delivery.thread_id, seq, number);
     return held;

@@ -3,7 +3,7 @@
  * live in a thread, or from the coarse blocks of a user or thread. What the source cannot filter is filtered here, and
  * a call visits a bounded number of rows: a filter that matches little answers a short page and where to go on.
  */
-import { CHANNELS, type Channel, SYSTEM_CHANNELS } from "../../domain/axes.js";
+import { CHANNELS, SYSTEM_CHANNELS } from "../../domain/axes.js";
 import { InvalidInputError } from "../../domain/errors.js";
 import type { ThreadId, UserId } from "../../domain/ids.js";
 import { LIMITS } from "../../domain/limits.js";
@@ -11,29 +11,16 @@ import type { Principal } from "../../domain/principal.js";
 import type { Severity } from "../../domain/severity.js";
 import { isTerminal, type State } from "../../domain/transitions.js";
 import type { Counts, ListFilter, Page } from "../contract.js";
-import type { Range } from "./blocks.js";
 import type { Statement } from "./connection.js";
 import type { CoreBase } from "./core.js";
 import type { Held } from "./ledger.js";
-import type { LiveKind } from "./live_blocks.js";
 import { COUNT_CAP } from "./user_counts.js";
+import { CHUNK, chunked, type LiveKind, ROW_COLUMNS, type UserRow } from "./user_rows.js";
 
-/** Rows asked for at a time. Part of the statements, since SQLite plans anew whenever a `LIMIT ?` is bound. */
-const CHUNK = 256;
 const INBOX_CAP = 100;
 
-interface Row {
-  number: number;
-  user_id: UserId;
-  thread_id: ThreadId | null;
-  channel: string;
-  state: State;
-}
-
 /** Rows below a number, newest first. */
-type Source = Generator<Row>;
-
-const COLUMNS = "number, user_id, thread_id, channel, state";
+type Source = Generator<UserRow>;
 
 /** A severity stands with the words, so each has to be looked up: so many by one call. */
 const LOOKED_UP_MAX = 2_000;
@@ -47,12 +34,9 @@ interface Wanted extends Omit<ListFilter, "channel" | "state" | "severity"> {
 
 export class Lists {
   readonly #core: CoreBase;
-  readonly #live: Statement;
   readonly #liveOfThread: Statement;
-  readonly #unread: Statement;
   readonly #dead: Statement;
   readonly #deadOfUser: Statement;
-  readonly #rangeOfUser: Statement;
   readonly #rangeOfThread: Statement;
   readonly #all: Statement;
 
@@ -60,15 +44,10 @@ export class Lists {
     this.#core = core;
     const { connection } = core;
     const select = (where: string) =>
-      connection.prepare(`SELECT ${COLUMNS} FROM deliveries WHERE ${where} ORDER BY number DESC LIMIT ${CHUNK}`);
-    this.#live = select("number >= ? AND user_id = ? AND channel = ? AND live = 1 AND number < ?");
+      connection.prepare(`SELECT ${ROW_COLUMNS} FROM deliveries WHERE ${where} ORDER BY number DESC LIMIT ${CHUNK}`);
     this.#liveOfThread = select("thread_id = ? AND live = 1 AND number < ?");
-    this.#unread = select(
-      "number >= ? AND user_id = ? AND instr('|inbox|floor|', '|' || channel || '|') AND (live = 1 OR unread = 1) AND number < ?",
-    );
     this.#dead = select("state = 'FAILED' AND number < ?");
     this.#deadOfUser = select("user_id = ? AND state = 'FAILED' AND number < ?");
-    this.#rangeOfUser = select("number >= ? AND user_id = ? AND number < ?");
     this.#rangeOfThread = select("number >= ? AND thread_id = ? AND number < ?");
     this.#all = select("number < ?");
   }
@@ -117,7 +96,7 @@ export class Lists {
     if (filter.unread === true || filter.unacknowledged === true) {
       if (user_id === undefined)
         throw new InvalidInputError(filter.unread === true ? "unread" : "unacknowledged", "needs a user_id");
-      if (filter.unacknowledged !== true) return [this.#unreadOf(user_id, before)];
+      if (filter.unacknowledged !== true) return [this.#liveOf(user_id, "unread", before)];
       return SYSTEM_CHANNELS.map((one) => this.#liveOf(user_id, one, before));
     }
     if (state?.size === 1 && state.has("FAILED"))
@@ -126,49 +105,34 @@ export class Lists {
     if (live && thread_id !== undefined) return [chunked(this.#liveOfThread, [thread_id], before)];
     if (live && user_id !== undefined)
       return CHANNELS.filter((one) => channel?.has(one) !== false).map((one) => this.#liveOf(user_id, one, before));
-    if (thread_id !== undefined) return [this.#blocked("t", thread_id, before)];
-    if (user_id !== undefined) return [this.#blocked("u", user_id, before)];
+    if (thread_id !== undefined) return [this.#allOfThread(thread_id, before)];
+    if (user_id !== undefined) return [this.#allOf(user_id, before)];
     return [chunked(this.#all, [], before)];
   }
 
-  *#blocked(kind: "u" | "t", key: string, before: number): Source {
+  *#allOfThread(thread_id: ThreadId, before: number): Source {
     const newest = Math.min(before - 1, this.#core.ledger.refresh());
-    const statement = kind === "u" ? this.#rangeOfUser : this.#rangeOfThread;
-    for (const range of this.#core.blocks.descending(kind, key, newest))
-      yield* chunked(statement, [range.from, key], upTo(range, before));
+    for (const { from, to } of this.#core.blocks.descending("t", thread_id, newest))
+      yield* chunked(this.#rangeOfThread, [from, thread_id], Math.min(before, to + 1));
   }
 
-  *#liveOf(user_id: UserId, channel: Channel, before: number): Source {
-    for (const range of this.#core.blocks.descending(channel, user_id, before - 1))
-      yield* this.#named(
-        channel,
-        user_id,
-        range,
-        before,
-        chunked(this.#live, [range.from, user_id, channel], upTo(range, before)),
-      );
+  *#allOf(user_id: UserId, before: number): Source {
+    const { blocks, ledger, userRows } = this.#core;
+    const newest = Math.min(before - 1, ledger.refresh());
+    for (const range of blocks.descending("u", user_id, newest)) yield* userRows.of("all", user_id, range, before);
   }
 
-  /** What is shown to a user, or will be, and is not read. */
-  *#unreadOf(user_id: UserId, before: number): Source {
-    for (const range of this.#core.blocks.descending("unread", user_id, before - 1))
-      yield* this.#named(
-        "unread",
-        user_id,
-        range,
-        before,
-        chunked(this.#unread, [range.from, user_id], upTo(range, before)),
-      );
-  }
-
-  /** The rows of a block that was named; a name that leads to nothing is doubted. */
-  *#named(kind: LiveKind, user_id: UserId, { from, to }: Range, before: number, rows: Source): Source {
-    let any = false;
-    for (const row of rows) {
-      any = true;
-      yield row;
+  /** What is live on a channel, or what is shown to a user, or will be, and is not read. */
+  *#liveOf(user_id: UserId, kind: LiveKind, before: number): Source {
+    const { blocks, userRows, liveBlocks } = this.#core;
+    for (const range of blocks.descending(kind, user_id, before - 1)) {
+      let any = false;
+      for (const row of userRows.of(kind, user_id, range, before)) {
+        any = true;
+        yield row;
+      }
+      if (!any && range.to < before) liveBlocks.doubt(kind, user_id, range.from);
     }
-    if (!any && to < before) this.#core.liveBlocks.doubt(kind, user_id, from);
   }
 
   /** The newest of the inbox that nobody has read, if its number is above `after`, and how many there are; capped. */
@@ -176,7 +140,7 @@ export class Lists {
     const before = Number.MAX_SAFE_INTEGER;
     let newest: number | undefined;
     let unread = 0;
-    for (const row of this.#unreadOf(user_id, before)) {
+    for (const row of this.#liveOf(user_id, "unread", before)) {
       if (newest === undefined && row.number <= after) return null;
       if (row.channel !== "inbox" || row.state === "PENDING") continue;
       newest ??= row.number;
@@ -191,7 +155,7 @@ export class Lists {
     const before = Number.MAX_SAFE_INTEGER;
     const found = new Map<ThreadId, number>();
     let visits = 0;
-    for (const row of this.#unreadOf(user_id, before)) {
+    for (const row of this.#liveOf(user_id, "unread", before)) {
       visits += 1;
       if (visits > COUNT_CAP) break;
       if (row.channel !== "floor" || row.state === "PENDING" || row.thread_id === null) continue;
@@ -215,7 +179,7 @@ function setOf<Word extends string>(words: Word | readonly Word[] | undefined): 
   return words === undefined ? undefined : new Set(typeof words === "string" ? [words] : words);
 }
 
-function matches(row: Row, filter: Wanted): boolean {
+function matches(row: UserRow, filter: Wanted): boolean {
   return (
     (filter.user_id === undefined || row.user_id === filter.user_id) &&
     (filter.thread_id === undefined || row.thread_id === filter.thread_id) &&
@@ -226,25 +190,10 @@ function matches(row: Row, filter: Wanted): boolean {
   );
 }
 
-/** The number below which a block is read, of what comes before `before`. */
-function upTo({ to }: Range, before: number): number {
-  return Math.min(before, to + 1);
-}
-
 function cursorOf(after: string | undefined): number {
   if (after === undefined) return Number.MAX_SAFE_INTEGER;
   if (!/^[0-9]{1,15}$/.test(after)) throw new InvalidInputError("after", "must be the `next` of an earlier page");
   return Number(after);
-}
-
-function* chunked(statement: Statement, keys: readonly unknown[], before: number): Source {
-  for (let below = before; ; ) {
-    const rows = statement.all(...keys, below) as Row[];
-    yield* rows;
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < CHUNK) return;
-    below = last.number;
-  }
 }
 
 /** Several sources as one, newest first; their rows are distinct. */

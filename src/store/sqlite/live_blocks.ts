@@ -1,12 +1,8 @@
-import type { Channel } from "../../domain/axes.js";
 import type { UserId } from "../../domain/ids.js";
 import type { Delivery } from "../../domain/notification.js";
 import { type Blocks, blockOf, rangeOf } from "./blocks.js";
-import type { Connection, Statement } from "./connection.js";
 import { awaitsReader, liveFlag } from "./ledger_tables.js";
-
-/** What a block is named for: something live on a channel, or something the user is shown and has not read. */
-export type LiveKind = Channel | "unread";
+import type { LiveKind, UserRows } from "./user_rows.js";
 
 /** Blocks of each kind whose tallies are kept. */
 const BLOCKS_MAX = 128;
@@ -34,19 +30,13 @@ const UNKNOWN: Tally = -1;
  */
 export class LiveBlocks {
   readonly #blocks: Blocks;
-  readonly #live: Statement;
-  readonly #unread: Statement;
+  readonly #rows: UserRows;
   readonly #tallies = new Map<LiveKind, Map<number, Map<UserId, Tally>>>();
   readonly #doubts = new Map<string, Doubt>();
 
-  constructor(connection: Connection, blocks: Blocks) {
+  constructor(blocks: Blocks, rows: UserRows) {
     this.#blocks = blocks;
-    const count = (where: string) =>
-      connection
-        .prepare(`SELECT count(*) FROM deliveries WHERE number >= ? AND number <= ? AND user_id = ? AND ${where}`)
-        .pluck();
-    this.#live = count("channel = ? AND live = 1");
-    this.#unread = count("instr('|inbox|floor|', '|' || channel || '|') AND (live = 1 OR unread = 1)");
+    this.#rows = rows;
   }
 
   /** A delivery is what it was not before; without `was` it is new, without `next` it is gone. */
@@ -93,9 +83,9 @@ export class LiveBlocks {
   }
 
   #counted(kind: LiveKind, user_id: UserId, block: number): number {
-    const { from, to } = rangeOf(block);
-    const count = kind === "unread" ? this.#unread.get(from, to, user_id) : this.#live.get(from, to, user_id, kind);
-    return count as number;
+    let count = 0;
+    for (const _ of this.#rows.of(kind, user_id, rangeOf(block))) count += 1;
+    return count;
   }
 
   #enter(kind: LiveKind, user_id: UserId, number: number): void {

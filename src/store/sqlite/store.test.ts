@@ -373,6 +373,7 @@ describe("audit finds", () => {
     ["a deadline that nobody watches", "DELETE FROM due", /not in the watchdog's index/],
     ["a live one that no list finds", "DELETE FROM blocks WHERE kind = 'inbox'", /live notification is not/],
     ["one for the user that no list finds", "DELETE FROM blocks WHERE kind = 'unread'", /unread notification is not/],
+    ["one that a block's list leaves out", "UPDATE blocks SET numbers = x'' WHERE kind = 'u'", /list of its block/],
     ["an epoch that nobody gave", "UPDATE deliveries SET lease_epoch = 9 WHERE number = 1", /ledger says/],
     ["time that ran back", "UPDATE journal SET at = at - 100000 WHERE seq = 3", /older than the entry before/],
     ["a thread of another user", "UPDATE threads SET user_id = 'mallory'", /names the thread/],

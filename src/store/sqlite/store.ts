@@ -81,6 +81,7 @@ import { Awareness } from "./awareness.js";
 import { Backlog } from "./backlog.js";
 import { backupTo } from "./backup.js";
 import { Batches } from "./batches.js";
+import { BlockMembers } from "./block_members.js";
 import { Blocks } from "./blocks.js";
 import { failCarrier, renewCarrier, sendCarrier, settleCarrier } from "./carrier_operations.js";
 import { Carriers } from "./carriers.js";
@@ -134,6 +135,7 @@ import { beginTurn, editQueued, endTurn, queueTurn, renewTurn, stepTurn } from "
 import { Turns, turnOf } from "./turns.js";
 import { Usage } from "./usage.js";
 import { UserCounts } from "./user_counts.js";
+import { UserRows } from "./user_rows.js";
 import { Waitings } from "./waiting.js";
 
 /** The lane of everything that is not an event. */
@@ -248,8 +250,10 @@ export class SqliteStore implements Store {
     this.writable = lock !== undefined;
     const ids = new IdSource();
     const blocks = new Blocks(connection);
-    const liveBlocks = new LiveBlocks(connection, blocks);
-    const userCounts = new UserCounts(connection, blocks, liveBlocks, lock !== undefined);
+    const members = new BlockMembers(connection, blocks);
+    const userRows = new UserRows(connection, blocks);
+    const liveBlocks = new LiveBlocks(blocks, userRows);
+    const userCounts = new UserCounts(blocks, userRows, liveBlocks, lock !== undefined);
     const due = new DueHints(connection);
     const batches = new Batches(connection);
     const backlog = new Backlog(connection);
@@ -264,6 +268,7 @@ export class SqliteStore implements Store {
       policy: options.policy,
       editor: options.editor,
       blocks,
+      userRows,
       liveBlocks,
       userCounts,
       due,
@@ -271,7 +276,7 @@ export class SqliteStore implements Store {
       producerIds: new ProducerIds(connection),
       ledger: new Ledger(
         connection,
-        { blocks, liveBlocks, userCounts, due, batches, backlog, rows, figures },
+        { blocks, members, liveBlocks, userCounts, due, batches, backlog, rows, figures },
         meta,
         lock !== undefined,
       ),

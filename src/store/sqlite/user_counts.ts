@@ -1,15 +1,15 @@
-import { type Channel, isSystemChannel, SYSTEM_CHANNELS } from "../../domain/axes.js";
+import { isSystemChannel, SYSTEM_CHANNELS } from "../../domain/axes.js";
 import type { UserId } from "../../domain/ids.js";
 import type { Delivery } from "../../domain/notification.js";
 import type { Counts } from "../contract.js";
-import type { Blocks, Range } from "./blocks.js";
-import type { Connection, Statement } from "./connection.js";
+import type { Blocks } from "./blocks.js";
 import { liveFlag, unreadFlag } from "./ledger_tables.js";
 import type { LiveBlocks } from "./live_blocks.js";
+import type { LiveKind, UserRows } from "./user_rows.js";
 
 export const COUNT_CAP = 1_000;
 /** Counting ends here: so many may go before it is done again. */
-const COUNTED_MAX = 2 * COUNT_CAP;
+const COUNTED_MAX = COUNT_CAP + 256;
 const USERS_MAX = 10_000;
 
 /** How many there are, or at least: counting ended before all were found. */
@@ -30,24 +30,16 @@ interface Known {
 export class UserCounts {
   readonly #blocks: Blocks;
   readonly #liveBlocks: LiveBlocks;
-  readonly #shownIn: Statement;
-  readonly #unreadIn: Statement;
+  readonly #rows: UserRows;
   /** Whether nobody else changes what was counted. */
   readonly #writer: boolean;
   readonly #known = new Map<UserId, Known>();
 
-  constructor(connection: Connection, blocks: Blocks, liveBlocks: LiveBlocks, writer: boolean) {
+  constructor(blocks: Blocks, rows: UserRows, liveBlocks: LiveBlocks, writer: boolean) {
     this.#blocks = blocks;
+    this.#rows = rows;
     this.#liveBlocks = liveBlocks;
     this.#writer = writer;
-    const count = (where: string) =>
-      connection
-        .prepare(`SELECT count(*) FROM deliveries WHERE number >= ? AND number <= ? AND user_id = ? AND ${where}`)
-        .pluck();
-    this.#shownIn = count("channel = ? AND live = 1 AND open_until IS NULL");
-    this.#unreadIn = count(
-      "instr('|inbox|floor|', '|' || channel || '|') AND (live = 1 AND open_until IS NULL OR unread = 1)",
-    );
   }
 
   /** A delivery is what it was not before; without `was` it is new, without `next` it is gone. */
@@ -70,38 +62,27 @@ export class UserCounts {
   #knownOf(user_id: UserId): Known {
     const before = this.#known.get(user_id);
     if (before !== undefined && isEnough(before.unacknowledged) && isEnough(before.unread)) return before;
-    const known = { unacknowledged: this.#unacknowledged(user_id), unread: this.#unread(user_id) };
+    const known = { unacknowledged: this.#count(user_id, SYSTEM_CHANNELS), unread: this.#count(user_id, ["unread"]) };
     if (!this.#writer) return known;
     if (this.#known.size >= USERS_MAX) this.#known.clear();
     this.#known.set(user_id, known);
     return known;
   }
 
-  #unacknowledged(user_id: UserId): Amount {
+  #count(user_id: UserId, kinds: readonly LiveKind[]): Amount {
     let count = 0;
-    for (const channel of SYSTEM_CHANNELS) {
-      for (const range of this.#blocks.descending(channel, user_id, Number.MAX_SAFE_INTEGER)) {
-        count += this.#inBlock(this.#shownIn, channel, user_id, range);
+    for (const kind of kinds)
+      for (const range of this.#blocks.descending(kind, user_id, Number.MAX_SAFE_INTEGER)) {
+        let any = false;
+        for (const { open_until } of this.#rows.of(kind, user_id, range)) {
+          any = true;
+          // What is open is not shown yet.
+          if (open_until === null) count += 1;
+        }
+        if (!any) this.#liveBlocks.doubt(kind, user_id, range.from);
         if (count >= COUNTED_MAX) return { count, all: false };
       }
-    }
     return { count, all: true };
-  }
-
-  #unread(user_id: UserId): Amount {
-    let count = 0;
-    for (const range of this.#blocks.descending("unread", user_id, Number.MAX_SAFE_INTEGER)) {
-      count += this.#inBlock(this.#unreadIn, "unread", user_id, range);
-      if (count >= COUNTED_MAX) return { count, all: false };
-    }
-    return { count, all: true };
-  }
-
-  #inBlock(statement: Statement, kind: Channel | "unread", user_id: UserId, { from, to }: Range): number {
-    const keys = kind === "unread" ? [] : [kind];
-    const count = statement.get(from, to, user_id, ...keys) as number;
-    if (count === 0) this.#liveBlocks.doubt(kind, user_id, from);
-    return count;
   }
 }
 

@@ -6,3 +6,7 @@ DROP INDEX deliveries_unread;
 -- nothing here. A name may outlast what it stands for; see live_blocks.ts.
 INSERT OR IGNORE INTO blocks (kind, key, block)
   SELECT 'unread', key, block FROM blocks WHERE kind IN ('inbox', 'floor');
+
+-- Of a block that is full: which of its numbers are the user's, as a list of 16-bit offsets, if they are few. Of kind 'u'
+-- alone. NULL: nobody knows, and the block is read whole.
+ALTER TABLE blocks ADD COLUMN numbers BLOB;
