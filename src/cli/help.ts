@@ -56,7 +56,9 @@ export async function showCommandHelp(command: Command, output: Output): Promise
   }
   page.heading("Options of every command");
   const { server: _server, token: _token, ...ofFolders } = COMMON_OPTIONS;
-  page.rows(optionRows(command.folderOnly === true ? ofFolders : COMMON_OPTIONS));
+  const common = Object.entries<Option>(command.folderOnly === true ? ofFolders : COMMON_OPTIONS);
+  // One of its own takes the place of the common one.
+  page.rows(optionRows(Object.fromEntries(common.filter(([name]) => !Object.hasOwn(command.options, name)))));
   page.heading("Examples");
   for (const example of command.examples) page.row(example, "");
   await page.print();

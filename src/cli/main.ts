@@ -68,9 +68,17 @@ function unknownCommand(typed: readonly string[], group: readonly Listed[]): Usa
   if (group.length > 0 && second === undefined)
     return new UsageError(`${first} needs one more word: ${names.join(" or ")}. See \`tidings ${first} --help\`.`);
   const meant = group.length > 0 ? `${first} ${second}` : first;
-  const known = group.length > 0 ? names : COMMANDS.map((command) => command.name);
-  return new UsageError(
-    `unknown command ${JSON.stringify(meant)}${didYouMean(meant, known) || "."} See \`tidings --help\`.`,
+  const hint = group.length > 0 ? didYouMean(meant, names) : probablyMeant(first, second);
+  return new UsageError(`unknown command ${JSON.stringify(meant)}${hint || "."} See \`tidings --help\`.`);
+}
+
+/** Both words, where a command of two is near them; else the first. */
+function probablyMeant(first: string, second: string | undefined): string {
+  const names = COMMANDS.map((command) => command.name);
+  const both = names.filter((name) => name.includes(" "));
+  const heads = both.map((name) => name.slice(0, name.indexOf(" ")));
+  return (
+    (second === undefined ? "" : didYouMean(`${first} ${second}`, both)) || didYouMean(first, [...heads, ...names])
   );
 }
 

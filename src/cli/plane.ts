@@ -1,6 +1,7 @@
 /** What a command works on: the running server of the data folder where there is one, else the folder itself. */
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { type Plane, RemoteTidings } from "../client/remote.js";
 import type { Endpoint } from "../client/rpc.js";
 import { StoreError, UnreachableError } from "../domain/errors.js";
@@ -18,11 +19,16 @@ const RETRY_MS = 25;
 const BEING_MADE_MS = 1_000;
 /** What a data folder has since somebody opened it to write. */
 export const DATABASE = "tidings.db";
+const SUBSCRIBERS_FOLDER = "subscribers";
+const CONFIG_FILE = "tidings.toml";
 /** How long the writer's lock is waited for before a server is looked for again. */
 const LOCK_MS = 250;
 
 /** What a command says to find its plane. */
 type Where = Pick<Call, "settings" | "output">;
+
+/** `change`: it writes, but only to what is there; where there is nothing, it makes no data folder, as `read` makes none. */
+type Mode = "read" | "change" | "write";
 
 /**
  * Runs `use` on the server if there is one, and on the data folder otherwise; the same calls, the same answers. `use`
@@ -30,7 +36,7 @@ type Where = Pick<Call, "settings" | "output">;
  */
 export async function withPlane<Value>(
   where: Where,
-  mode: "read" | "write",
+  mode: Mode,
   use: (plane: Plane) => Promise<Value>,
 ): Promise<Value> {
   const { settings } = where;
@@ -39,14 +45,15 @@ export async function withPlane<Value>(
   for (;;) {
     const served = await onServer(where, mode, use);
     if (served !== undefined) return served.value;
+    if (mode !== "write" && !holdsData(settings)) return onNothing(where, use);
     const leftMs = Math.max(0, waitMs - (systemClock.monotonic() - start));
     let tidings: Tidings;
     try {
       const patient = { ...settings, waitMs: Math.min(leftMs, LOCK_MS) };
       // Whoever only looks is not told what `doctor` tells.
       const onProblem = (line: string) =>
-        mode === "write" ? where.output.remark(`tidings: ${oneLine(line)}`) : undefined;
-      tidings = await open(patient, mode === "write" ? "write" : "write_if_free", onProblem);
+        mode === "read" ? undefined : where.output.remark(`tidings: ${oneLine(line)}`);
+      tidings = await open(patient, mode === "read" ? "write_if_free" : "write", onProblem);
     } catch (error) {
       // Its writer may be a server that is just starting, or one that is just ending.
       if (!isBusy(error) || leftMs <= LOCK_MS) throw error;
@@ -62,13 +69,54 @@ export async function withReadingPlane<Value>(
   use: (plane: Pick<Plane, "list">) => Promise<Value>,
 ): Promise<Value> {
   const served = await onServer(where, "read", use);
-  return served === undefined ? withReader(where.settings, use) : served.value;
+  if (served !== undefined) return served.value;
+  return holdsData(where.settings) ? withReader(where.settings, use) : onNothing(where, use);
+}
+
+/** False where there is no folder, or one without a database; what else is in the way is for the store to say. */
+export function holdsData({ data }: Settings): boolean {
+  try {
+    return statSync(join(data, DATABASE), { throwIfNoEntry: false }) !== undefined || isFile(data);
+  } catch {
+    return true;
+  }
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false;
+}
+
+export function noDataIn({ data }: Settings): string {
+  return `there is no Tidings data in ${resolve(data)}; --data DIR names another folder`;
+}
+
+/** Runs `use` on a new folder that is gone afterwards: the answers are those of a folder in which nothing has happened. */
+async function onNothing<Value>(
+  { settings, output }: Where,
+  use: (tidings: Tidings) => Promise<Value>,
+): Promise<Value> {
+  output.remark(`tidings: ${oneLine(noDataIn(settings))}.`);
+  const data = mkdtempSync(join(tmpdir(), "tidings-none-"));
+  const { subscribersFolder, configFile } = filesIn(settings);
+  try {
+    return await closing(await open({ ...settings, data, subscribersFolder, configFile }, "write"), use);
+  } finally {
+    rmSync(data, { recursive: true, force: true });
+  }
+}
+
+/** Where the operator's files are, named or not. */
+export function filesIn({ data, subscribersFolder, configFile }: Settings) {
+  return {
+    subscribersFolder: subscribersFolder ?? join(data, SUBSCRIBERS_FOLDER),
+    configFile: configFile ?? join(data, CONFIG_FILE),
+  };
 }
 
 /** Undefined if no server runs, or it ended before it did anything: then the folder is next. */
 async function onServer<Value>(
   { settings, output }: Where,
-  mode: "read" | "write",
+  mode: Mode,
   use: (plane: Plane) => Promise<Value>,
 ): Promise<{ value: Value } | undefined> {
   const { server, data, folderFlags } = settings;
@@ -120,8 +168,7 @@ export async function withReader<Value>(settings: Settings, use: (tidings: Tidin
 
 /** As `withReader`, for commands that have nothing to do on a folder that nobody has used: they make none. */
 export async function withUsed<Value>(settings: Settings, use: (tidings: Tidings) => Promise<Value>): Promise<Value> {
-  if (!existsSync(join(settings.data, DATABASE)))
-    throw new StoreError("read_only", `${settings.data} holds no Tidings data; name the folder that does with --data.`);
+  mustHoldData(settings);
   return withReader(settings, use);
 }
 
@@ -130,7 +177,12 @@ export async function withOnlooker<Value>(
   settings: Settings,
   use: (tidings: Tidings) => Promise<Value>,
 ): Promise<Value> {
+  mustHoldData(settings);
   return closing(await open(settings, "read"), use);
+}
+
+function mustHoldData(settings: Settings): void {
+  if (!holdsData(settings)) throw new StoreError("read_only", `${noDataIn(settings)}.`);
 }
 
 async function closing<Value>(tidings: Tidings, use: (tidings: Tidings) => Promise<Value>): Promise<Value> {

@@ -105,6 +105,8 @@ export interface RuntimeStatus extends RestView {
   /** From here on for admin alone. */
   pid?: number;
   connections?: number;
+  /** Those that can take nothing, with the environment variables in which their secret is looked for. */
+  hooks_without_secret?: { name: string; secret_env: string[] }[];
   last_seq?: number;
   floor_seq?: number;
   bytes?: number;

@@ -41,7 +41,7 @@ import {
   type TurnCalls,
   threadView,
 } from "./conversation.js";
-import type { ResultOf } from "./methods.js";
+import type { ResultOf, RuntimeStatus } from "./methods.js";
 import type { ClientOptions } from "./options.js";
 import { type CallOptions, type Endpoint, errorOf, RpcClient } from "./rpc.js";
 
@@ -237,7 +237,12 @@ export class RemoteTidings extends RemoteView implements Plane {
     return (await this.#status()).agent;
   }
 
-  #status(): Promise<{ user_id: string; agent: AgentView | null }> {
+  /** Those that can take nothing, as its own environment is; for admin's token. */
+  async hooksWithoutSecret(): Promise<NonNullable<RuntimeStatus["hooks_without_secret"]>> {
+    return (await this.#status()).hooks_without_secret ?? [];
+  }
+
+  #status(): Promise<RuntimeStatus> {
     return this.answer("runtime/status", {});
   }
 

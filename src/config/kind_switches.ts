@@ -1,6 +1,7 @@
 /** The switches of kinds, in each of their forms: what is said of which kind, where, and whether two of them disagree. */
+import { valueAt } from "../domain/issue_words.js";
 import type { KeyPath } from "./locate.js";
-import { type KeyProblem, valueAt } from "./problems.js";
+import type { KeyProblem } from "./problems.js";
 
 /** A switch as it stands in the file. */
 export interface Switch {

@@ -1,5 +1,6 @@
 /** What is wrong with a file that a schema has refused, in words that say what to do. */
 import type { z } from "zod";
+import { issueWords, valueAt } from "../domain/issue_words.js";
 import { didYouMean } from "../domain/nearest.js";
 import type { KeyPath } from "./locate.js";
 
@@ -51,14 +52,14 @@ function problemsOf(
     }
     case "invalid_type":
       if (value === undefined) return [{ path, reason: "is required" }];
-      if (!issue.message.startsWith("Invalid input"))
-        return [{ path, reason: `${issue.message}, not ${shown(value)}` }];
-      return [{ path, reason: `must be ${KINDS[issue.expected] ?? issue.expected}, not ${shown(value)}` }];
+      return [{ path, reason: `${issueWords(issue, KINDS)}, not ${shown(value)}` }];
     case "too_big":
-    case "too_small":
-      return [{ path, reason: typeof value === "number" ? `${issue.message}, not ${shown(value)}` : issue.message }];
+    case "too_small": {
+      const words = issueWords(issue, KINDS);
+      return [{ path, reason: typeof value === "number" ? `${words}, not ${shown(value)}` : words }];
+    }
     default:
-      return [{ path, reason: issue.message }];
+      return [{ path, reason: issueWords(issue, KINDS) }];
   }
 }
 
@@ -81,13 +82,4 @@ export function shown(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (value instanceof Date) return "a date";
   return typeof value === "object" ? "a table" : String(value);
-}
-
-export function valueAt(content: unknown, path: KeyPath): unknown {
-  let value = content;
-  for (const part of path) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, part)) return undefined;
-    value = (value as Record<string | number, unknown>)[part];
-  }
-  return value;
 }

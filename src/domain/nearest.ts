@@ -5,12 +5,20 @@ export function nearest(typed: string, candidates: Iterable<string>): string | u
   for (const candidate of candidates) {
     const distance =
       typed.length > 1 && candidate.startsWith(typed) ? 1 : editDistance(typed.toLowerCase(), candidate.toLowerCase());
-    if (distance < least && distance < candidate.length) {
+    if (distance >= candidate.length || distance > least) continue;
+    if (distance < least || sameStart(typed, candidate) > sameStart(typed, best ?? "")) {
       best = candidate;
       least = distance;
     }
   }
   return best;
+}
+
+/** How many letters they begin with alike. */
+function sameStart(one: string, other: string): number {
+  let length = 0;
+  while (length < one.length && one[length]?.toLowerCase() === other[length]?.toLowerCase()) length += 1;
+  return length;
 }
 
 /** Insertions, deletions, replacements, and swaps of neighbours. */

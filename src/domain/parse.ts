@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { InvalidInputError } from "./errors.js";
+import { issueWords, valueAt } from "./issue_words.js";
 import { didYouMean } from "./nearest.js";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the purpose
@@ -76,6 +77,13 @@ export function parseInput<Output>(schema: z.ZodType<Output>, input: unknown): O
     const reason = issue.message.startsWith(UNKNOWN) ? issue.message : UNKNOWN;
     throw new InvalidInputError([...issue.path, issue.keys[0] ?? ""].join("."), reason);
   }
-  const missing = issue.code === "invalid_type" && issue.message.endsWith("received undefined");
-  throw new InvalidInputError(issue.path.join("."), missing ? "is required" : issue.message);
+  throw new InvalidInputError(issue.path.join("."), isMissing(issue, input) ? "is required" : issueWords(issue));
+}
+
+/** Whether nothing is there at all; a schema with words of its own says so itself. */
+function isMissing(issue: z.core.$ZodIssue, input: unknown): boolean {
+  if (issue.code === "invalid_type") return issue.message.endsWith("received undefined");
+  const isOwn =
+    (issue.code === "invalid_value" || issue.code === "invalid_union") && issue.message.startsWith("Invalid ");
+  return isOwn && issue.path.length > 0 && valueAt(input, issue.path) === undefined;
 }

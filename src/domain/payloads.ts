@@ -3,6 +3,7 @@
  * refuse its event: it is taken in and told all the same, and its story says what is wrong with it.
  */
 import { z } from "zod";
+import { issueWords } from "./issue_words.js";
 import type { JsonObject } from "./json.js";
 import { type FieldCheck, quickCheck } from "./quick_check.js";
 
@@ -155,5 +156,5 @@ export function payloadProblem(type: string, payload: JsonObject): string | null
   const [issue] = result.error?.issues ?? [];
   if (issue === undefined) return null;
   const missing = issue.code === "invalid_type" && issue.message.endsWith("received undefined");
-  return `payload.${issue.path.join(".")}: ${missing ? "is required" : issue.message}`;
+  return `payload.${issue.path.join(".")}: ${missing ? "is required" : issueWords(issue)}`;
 }

@@ -84,6 +84,9 @@ export interface NewToken {
   expires_at: string | null;
 }
 
+const STOPPING = "tidings: stopping: what is under way is answered first\n";
+const STOPPED = "tidings: stopped\n";
+
 /** A running `tidings serve`. */
 export class Server {
   readonly data: string;
@@ -92,7 +95,7 @@ export class Server {
   readonly ended: Promise<number | NodeJS.Signals | null>;
   /** What it has said so far. */
   stdout = "";
-  stderr = "";
+  #stderr = "";
   /** From the ready line. */
   url = "";
   /** The server's own token, admin's. */
@@ -113,7 +116,7 @@ export class Server {
       this.process.on("close", (code, signal) => resolve(signal ?? code));
     });
     this.process.stderr?.setEncoding("utf8").on("data", (text: string) => {
-      this.stderr += text;
+      this.#stderr += text;
     });
   }
 
@@ -147,6 +150,16 @@ export class Server {
       throw new Error(`the server ended with ${end} before it was ready: ${this.stdout}${this.stderr}`);
     });
     await within(Promise.race([told, over]), () => `no ready line: ${this.stdout}${this.stderr}`);
+  }
+
+  /** Without what every one says that is told to end. */
+  get stderr(): string {
+    return this.#stderr.replace(STOPPING, "").replace(STOPPED, "");
+  }
+
+  /** That it ends, and that it has: as it says so. */
+  get farewell(): string[] {
+    return [STOPPING, STOPPED].filter((line) => this.#stderr.includes(line));
   }
 
   get pid(): number {

@@ -426,6 +426,27 @@ describe("values of any kind in any field", () => {
       expect(seen).toContain(`${method} done`);
   });
 
+  test.for<[method: string, params: object, field: string, reason: string]>([
+    ["notification/list", { limit: 5_000 }, "limit", "must be at most 1000"],
+    ["notification/list", { limit: 1.5 }, "limit", "must be a whole number"],
+    ["notification/list", { unread: 3 }, "unread", "must be true or false"],
+    ["notification/list", { state: [] }, "state", "must not be empty"],
+    ["notification/notify", { content: 4 }, "content", "must be text"],
+    ["notification/notify", { content: "x", ttl_ms: 0 }, "ttl_ms", "must be at least 1"],
+    ["notification/notify", { content: "x", target: "me" }, "target", "must be one of user, agent"],
+    ["notification/ack", { id: "x", revision: 1 }, "action", "is required"],
+    ["settings/update", { disabled_subscribers: "x" }, "disabled_subscribers", "must be a list"],
+    [
+      "token/create",
+      { scopes: ["read", "x"] },
+      "scopes.1",
+      "must be one of ingest, critical, directive, read, ack, agent, admin",
+    ],
+  ])("what %s refuses of %j is said in plain words", async ([method, params, field, reason]) => {
+    const { json } = await server.post("/rpc", { jsonrpc: "2.0", id: 1, method, params });
+    expect(json).toMatchObject({ error: { message: `${field}: ${reason}`, data: { field, reason } } });
+  });
+
   test("numbers that JSON can write and nobody can hold", async () => {
     for (const huge of ["1e400", "-1e400", "1".repeat(400), "0.0000000001e-400"]) {
       for (const body of [

@@ -144,6 +144,26 @@ describe("with a pipe", () => {
     expect(existsSync(join(data, "server.json"))).toBe(false);
   });
 
+  test("something critical is shown as what happened, and not in the words that are for the model", async () => {
+    const data = await temporaryFolder();
+    const speaker = new Speaker(start(["chat", "--data", data, ...REHEARSAL]));
+    speaker.type("say slowly 200\n");
+    const thread = await eventually(
+      async () => (await run(["threads", "--json", "--data", data])).stdout,
+      (text) => text.includes('"active_turn_id":"'),
+      30_000,
+    );
+    const [{ thread_id = "" } = {}] = (JSON.parse(thread) as Said).threads ?? [];
+    const critical = ["--priority", "critical", "--inject-at", "immediate", "--thread", thread_id];
+    const notified = await run(["notify", "The database is on fire", ...critical, "--data", data]);
+    expect(notified).toMatchObject({ code: 0, stderr: "" });
+    const shown = await speaker.hears("I was told: The database is on fire.");
+    expect(shown).toContain("something critical came; the agent goes on\ntold the agent: The database is on fire\n");
+    expect(shown).not.toMatch(/The system opened|See the notifications/);
+    speaker.process.stdin?.end();
+    expect(await speaker.ended).toBe(0);
+  });
+
   test("it ends in order with a signal, in the middle of an answer", async () => {
     const data = await temporaryFolder();
     const speaker = new Speaker(start(["chat", "--json", "--data", data, ...REHEARSAL]));

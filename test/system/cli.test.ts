@@ -362,6 +362,11 @@ describe.concurrent("the words of the program", () => {
   test.for<[line: string[], words: string | RegExp]>([
     [["inbx"], 'tidings: unknown command "inbx"; did you mean inbox? See `tidings --help`.\n'],
     [["dead", "lsit"], 'tidings: unknown command "dead lsit"; did you mean dead list? See `tidings --help`.\n'],
+    [["tokn"], 'tidings: unknown command "tokn"; did you mean token? See `tidings --help`.\n'],
+    [["tokn", "list"], 'tidings: unknown command "tokn"; did you mean token list? See `tidings --help`.\n'],
+    [["tur"], 'tidings: unknown command "tur"; did you mean turn? See `tidings --help`.\n'],
+    [["tuor"], 'tidings: unknown command "tuor"; did you mean tour? See `tidings --help`.\n'],
+    [["ledgr", "x"], 'tidings: unknown command "ledgr"; did you mean ledger? See `tidings --help`.\n'],
     [["frobnicate"], 'tidings: unknown command "frobnicate". See `tidings --help`.\n'],
     [["--user", "inbox", "inbx"], 'tidings: unknown command "inbx"; did you mean inbox? See `tidings --help`.\n'],
     [["inbox", "--limt", "3"], "tidings: unknown option --limt; did you mean --limit? See `tidings inbox --help`.\n"],
@@ -439,17 +444,75 @@ describe.concurrent("the words of the program", () => {
 });
 
 describe.concurrent("a data folder", () => {
-  test("that does not exist yet is made by a reading command, and is empty", async ({ cli }) => {
-    expect(await cli.json("inbox")).toEqual({ notifications: [], next: null });
-    expect(await cli.json("dead list")).toEqual({ notifications: [], next: null, redriven: {} });
-    expect(await cli.run("ledger --json")).toEqual({ code: 0, stdout: "", stderr: "" });
-    expect((await cli.run("ledger")).stdout).toBe("No notifications.\n");
-    expect(await cli.run("explain nothing")).toEqual({
-      code: 3,
-      stdout: "",
-      stderr: 'tidings: no event or notification "nothing" for this user\n',
-    });
+  test("that holds nothing is not made by a command that has nothing to write, which says so", async ({ cli }) => {
+    const note = `tidings: there is no Tidings data in ${cli.data}; --data DIR names another folder.\n`;
+    const answers: [line: string, code: number, stdout: string | RegExp, stderr?: string][] = [
+      ["inbox", 0, "Nothing unread for local.\n"],
+      ["inbox --json", 0, '{"notifications":[],"next":null}\n'],
+      ["dead list --json", 0, '{"notifications":[],"next":null,"redriven":{}}\n'],
+      ["ledger --json", 0, ""],
+      ["threads --json", 0, '{"threads":[],"next":null}\n'],
+      ["token list --json", 0, ""],
+      ["subscribers list", 0, /active {4}cli_event /],
+      ["prune --older-than 1d --json", 0, '{"entries":0,"notifications":0,"visited":0}\n'],
+      ["dead redrive --all", 0, "0 dead letters sent again.\n"],
+      ["explain nothing", 3, "", 'tidings: no event or notification "nothing" for this user\n'],
+      ["ack nothing", 3, "", 'tidings: no notification "nothing" for this user\n'],
+      ["dead redrive nothing", 3, "", 'tidings: no notification "nothing" for this user\n'],
+      ["token revoke nothing", 3, "", 'tidings: no token "nothing"\n'],
+      ["audit", 6, ""],
+    ];
+    for (const [line, code, stdout, stderr = ""] of answers) {
+      const ended = await cli.run(line);
+      expect(ended, line).toMatchObject({ code, stderr: note + stderr });
+      if (typeof stdout === "string") expect(ended.stdout, line).toBe(stdout);
+      else expect(ended.stdout, line).toMatch(stdout);
+      expect(readdirSync(cli.root), line).toEqual([]);
+    }
+    mkdirSync(cli.data);
+    expect(await cli.run("inbox"), "nor is an empty one filled").toMatchObject({ code: 0, stderr: note });
+    expect(readdirSync(cli.data)).toEqual([]);
+    expect(await cli.json("notify hello --target user")).toMatchObject({ state: "DISPATCHED" });
+    expect(await cli.run("ledger --json")).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("that is made is for its owner alone", async ({ cli }) => {
+    await cli.json("emit cli.a.b");
     expect(statSync(cli.data).mode & 0o777).toBe(0o700);
+  });
+
+  test("that is not there is what doctor finds, in plain words and once", async ({ cli }) => {
+    const { code, stdout } = await cli.run("doctor");
+    expect(code).toBe(1);
+    expect(stdout).toContain(
+      `✖ store        there is no Tidings data in ${cli.data}; --data DIR names another folder\n`,
+    );
+    expect(stdout).not.toMatch(/ENOENT|scandir|read_only|permissions/);
+    expect(stdout).toMatch(/ disk .* free\n[\s\S]*\n1 thing is wrong\.\n$/);
+    expect(readdirSync(cli.root)).toEqual([]);
+  });
+
+  test("with numbers and words in tidings.toml that are not allowed is told so in plain words", async ({ cli }) => {
+    await cli.json("emit cli.a.b");
+    const toml = "[agent.budgets.turn]\niterations = 0\ntokens = 1.5\n\n[server.limits]\nbody_bytes = 1\n";
+    writeFileSync(join(cli.data, "tidings.toml"), toml);
+    const { stdout } = await cli.run("doctor");
+    expect(stdout).toMatch(/tidings\.toml:2:1: agent\.budgets\.turn\.iterations must be at least 1, not 0/);
+    expect(stdout).toMatch(/tidings\.toml:3:1: agent\.budgets\.turn\.tokens must be a whole number, not 1\.5/);
+    expect(stdout).not.toMatch(/Too |Invalid|expected/);
+  });
+
+  test("with a hook that has no secret gets a warning from doctor, which says what to set", async ({ cli }) => {
+    await cli.json("emit cli.a.b");
+    const hook = '[hooks.repo]\nscheme = "github"\nsecret_env = "REPO_SECRET"\n';
+    writeFileSync(join(cli.data, "tidings.toml"), hook);
+    const line = ["doctor", "--data", cli.data];
+    const without = await run(line);
+    expect(without.code).toBe(0);
+    expect(without.stdout).toMatch(
+      /▲ hooks {8}the hook repo takes nothing: there is no secret .* in REPO_SECRET; set REPO_SECRET where the server is started\n/,
+    );
+    expect((await run(line, { env: { REPO_SECRET: "s" } })).stdout).not.toContain("hook");
   });
 
   test("is backed up and restored, as another journal with the same notifications", async ({ cli }) => {
@@ -597,6 +660,9 @@ describe("several processes", () => {
       expect(await cli.json("explain", id)).toMatchObject({ kind: "notification" });
       expect(await cli.json("audit")).toMatchObject({ ok: true });
       expect(await cli.json("doctor")).toMatchObject({ ok: true, writer_pid: process.pid });
+      expect((await cli.run("doctor")).stdout, "no tick for what was not looked at").toContain(
+        "  · durability   not looked at: only the writer can tell\n",
+      );
       expect((await cli.json<{ bytes: number }>("backup", cli.path("copy.db"))).bytes).toBeGreaterThan(0);
       const busy = await cli.run("emit cli.a.b --wait-ms 200");
       expect(busy).toMatchObject({ code: 5, stdout: "" });
@@ -634,7 +700,12 @@ describe("several processes", () => {
   test("readers and writers may all be the first in a new folder", async ({ cli }) => {
     const lines = ["inbox", "emit cli.a.b", "ledger", "dead list", "emit cli.a.b", "subscribers list"];
     const ended = await Promise.all(lines.map((line) => cli.run(line, "--json", "--wait-ms", "60000")));
-    expect(ended.map((one) => [one.code, one.stderr])).toEqual(lines.map(() => [0, ""]));
+    for (const [index, { code, stderr }] of ended.entries()) {
+      expect(code, lines[index]).toBe(0);
+      // Who comes before the first writer finds nothing, and says so.
+      if (lines[index]?.startsWith("emit")) expect(stderr).toBe("");
+      else expect(stderr).toMatch(/^(?:tidings: there is no Tidings data in [^\n]*\n)?$/);
+    }
   });
 
   test("a long answer that nobody reads on holds up no writer", async ({ cli }) => {

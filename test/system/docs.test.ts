@@ -41,6 +41,29 @@ async function runScript(code: string): Promise<string> {
   return stdout;
 }
 
+describe("the document of subscribers", () => {
+  it("has an example that makes of its events what it says", async () => {
+    const file = "docs/SUBSCRIBERS.md";
+    const folder = await project();
+    mkdirSync(join(folder, "templates"));
+    const [toml = "", jinja = "", json = ""] = ["toml", "jinja", "json"].map((language) => blocks(file, language)[0]);
+    writeFileSync(join(folder, "my_builds.toml"), toml);
+    writeFileSync(join(folder, "templates/my_builds.j2"), jinja);
+    const env = { ...process.env, PATH: `${join(folder, "node_modules/.bin")}:${process.env["PATH"]}`, NO_COLOR: "1" };
+    const [script = ""] = blocks(file, "sh").filter((one) => one.includes("subscribers test"));
+    const test = async (events: string) => {
+      writeFileSync(join(folder, "builds.json"), events);
+      return (await run("sh", ["-e", "-c", script], { cwd: folder, env })).stdout;
+    };
+    const [same, different = ""] = blocks(file, "text");
+    expect(await test(json)).toBe(same);
+    const [first, second] = JSON.parse(json) as Record<string, unknown>[];
+    const other = { ...second, payload: { branch: "next, or later" } };
+    expect(await test(JSON.stringify([first, other]))).toContain(different);
+    expect(await test(JSON.stringify(first)), "once is not counted").not.toContain("times");
+  });
+});
+
 describe("the README", () => {
   it("has a five-line example that prints what it says", async () => {
     const [example, ...more] = blocks("README.md", "js");

@@ -8,6 +8,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { eventually, openTidings, temporaryFolder } from "../support/folder.js";
 import { type HttpReply, Server } from "../support/server.js";
+import { run } from "./cli.js";
 
 const PUSH = readFileSync(new URL("../fixtures/github_push.json", import.meta.url));
 
@@ -224,6 +225,20 @@ describe("a delivery of GitHub", () => {
       await post(server, "github/", body, githubHeaders(body)),
     ];
     for (const { status, json } of answers) expect([status, json]).toEqual([401, UNKNOWN]);
+  });
+
+  test("has no secret in the server's environment: doctor asks the server, and warns of that hook alone", async () => {
+    const { code, stdout } = await run(["doctor", "--data", data, "--json"]);
+    expect(code).toBe(0);
+    const { checks } = JSON.parse(stdout) as { checks: { name: string; level: string; detail: string }[] };
+    expect(checks.filter(({ name }) => name === "hooks")).toEqual([
+      {
+        name: "hooks",
+        level: "warning",
+        detail:
+          "the hook unready takes nothing: there is no secret of its scheme in BROKEN, NOT_SET_ANYWHERE; set one of them where the server is started",
+      },
+    ]);
   });
 
   test("is told in whole where nothing is chosen of it; what is too much is left out, and the event is there", async () => {

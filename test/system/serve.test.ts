@@ -335,6 +335,7 @@ describe("the life of the process", () => {
     expect(existsSync(file)).toBe(false);
     expect(server.stdout, "nothing but the ready line").toMatch(/^[^\n]*\n$/);
     expect(server.stderr).toBe("");
+    expect(server.farewell).toEqual(["tidings: stopping: what is under way is answered first\n", "tidings: stopped\n"]);
     expect(await leftBy(server)).toEqual([]);
   });
 

@@ -55,7 +55,7 @@ describe("the settings of a user", () => {
     ["a core one", ["tool_failure"], "tool_failure is a core subscriber: it cannot be switched off"],
     ["one that is not there", ["note"], 'there is no subscriber "note"; did you mean notes?'],
     ["the one behind notify()", ["direct"], 'there is no subscriber "direct"'],
-    ["what is no list", "notes", "expected array"],
+    ["what is no list", "notes", "must be a list"],
     ["an empty id", [""], ""],
     ["too many", Array.from({ length: 1_001 }, (_, n) => `s${n}`), "1000"],
   ])("refuse %s, and stay as they are", async (_what, disabled_subscribers, reason) => {

@@ -54,6 +54,23 @@ describe("tidings subscribers check", () => {
     expect(stdout).toContain(`✖ ${join(folder, "broken.toml")}:12:1: output.priority must be one of critical, high`);
     expect(stdout).toContain("1 subscriber in ");
   });
+
+  test("says of a folder that is not there that it is not", async () => {
+    const data = await temporaryFolder();
+    const note = `tidings: there is no folder ${join(data, "subscribers")}; DIR names another one\n`;
+    const line = ["subscribers", "check", "--data", data];
+    expect(await run(line)).toEqual({ code: 0, stdout: "", stderr: note });
+    const asJson = await run([...line, "--json"]);
+    expect(asJson).toMatchObject({ code: 0, stderr: note });
+    expect(JSON.parse(asJson.stdout)).toMatchObject({ ok: true, loaded: [], broken: [] });
+    const named = join(data, "nowhere");
+    for (const words of [[named], ["--subscribers", named]])
+      expect(await run([...line, ...words])).toEqual({
+        code: 2,
+        stdout: "",
+        stderr: `tidings: there is no folder ${named}\n`,
+      });
+  });
 });
 
 interface Shown {
@@ -68,6 +85,13 @@ interface Shown {
 }
 
 describe("tidings subscribers test", () => {
+  test("has each option once in its help", async () => {
+    const { stdout } = await run(["subscribers", "test", "--help"]);
+    const options = stdout.match(/^ {2}(?:-\w, )?--[\w-]+/gm) ?? [];
+    expect(options).toContain("  --config");
+    expect(options).toEqual([...new Set(options)]);
+  });
+
   test("shows what one event, and several, would become", async () => {
     const file = join(BUILT_IN, "tool_failure.toml");
     const failure = (tool_name: string, error_type: string) => ({

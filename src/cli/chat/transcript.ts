@@ -2,6 +2,7 @@
 import type { Told } from "../../client/told.js";
 import type { NotificationView } from "../../domain/notification.js";
 import type { ThreadItem } from "../../runtime/thread_items.js";
+import { GO_ON } from "../../runtime/words.js";
 import type { Output, Style } from "../output.js";
 import { mark } from "../show.js";
 import { cut, harmless, oneLine } from "../text.js";
@@ -141,7 +142,8 @@ export class Transcript {
   #message({ role, status, content, turn_id }: ThreadItem & { type: "message" }): void {
     const { text } = content;
     if (role === "system") {
-      this.note(harmlessLine(text));
+      // Words for the model. What it is told of is shown for itself, in the words of the notification.
+      if (text === GO_ON) this.note("the answer was cut off by an error of the provider; the agent goes on");
       return;
     }
     if (role === "user") {

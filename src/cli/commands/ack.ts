@@ -33,7 +33,7 @@ export const ack = defineCommand({
     if (words.length === 0) throw new UsageError("ID is missing: which notification? See `tidings inbox`.", "ID");
     if (revision !== undefined && words.length > 1)
       throw new UsageError("--revision is for one ID; without it the current one is meant", "--revision");
-    return withPlane({ settings, output }, "write", async (tidings) => {
+    return withPlane({ settings, output }, "change", async (tidings) => {
       const view = user === undefined ? tidings : tidings.as(user);
       let worst: ExitCode = EXIT.ok;
       for (const id of words) {

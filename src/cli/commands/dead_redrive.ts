@@ -23,7 +23,7 @@ export const deadRedrive = defineCommand({
   async run({ values, words, settings, output }) {
     const { all, user } = values;
     if (all === words.length > 0) throw new UsageError("say which: one or more IDs, or --all", "ID");
-    return withPlane({ settings, output }, "write", async (tidings) => {
+    return withPlane({ settings, output }, "change", async (tidings) => {
       const view = user === undefined ? tidings : tidings.as(user);
       let worst: ExitCode = EXIT.ok;
       let redriven = 0;

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync, statfsSync, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { RemoteTidings } from "../../client/remote.js";
 import type { Endpoint } from "../../client/rpc.js";
 import { StoreError, TidingsError } from "../../domain/errors.js";
@@ -9,12 +9,13 @@ import { type SubscriberList, subscriberList } from "../../intake/listing.js";
 import type { McpServerView } from "../../mcp/views.js";
 import { systemClock } from "../../platform/clock.js";
 import { VERSION } from "../../platform/version.js";
+import { type HookWithoutSecret, hooksWithoutSecret, withoutSecretLine } from "../../server/ingest/secrets.js";
 import type { StoreFacts } from "../../store/contract.js";
 import { noWords } from "../arguments.js";
 import { defineCommand } from "../command.js";
 import { EXIT } from "../exit.js";
 import type { Output, Style } from "../output.js";
-import { DATABASE, withTidings } from "../plane.js";
+import { DATABASE, filesIn, holdsData, noDataIn, withTidings } from "../plane.js";
 import { runningServer } from "../running.js";
 import type { Settings } from "../settings.js";
 import { counted, oneLine, pad, size } from "../text.js";
@@ -30,15 +31,16 @@ const PRIVATE_FILES = [DATABASE, "writer.", "server.json"];
 
 interface Check {
   name: string;
-  level: "ok" | "warning" | "problem";
+  /** `skipped`: it was not looked at. */
+  level: "ok" | "skipped" | "warning" | "problem";
   detail: string;
 }
 
 export const doctor = defineCommand({
   usage: "[options]",
   about: [
-    "Versions, durability, permissions, free space, who is the writer, whether a server runs, and what is wrong with " +
-      "subscriber files and switches. Exit code 1 if something is wrong; a warning alone is no failure. `tidings audit` " +
+    "Versions, durability, permissions, free space, who is the writer, whether a server runs, what is wrong with " +
+      "subscriber files and switches, and which hooks have no secret. Exit code 1 if something is wrong; a warning alone is no failure. `tidings audit` " +
       "checks what is in the folder.",
   ],
   options: {},
@@ -56,7 +58,8 @@ export const doctor = defineCommand({
       { name: "tidings", level: "ok", detail: VERSION },
       ...storeChecks(store),
       serverCheck(server),
-      ...fileChecks(files),
+      ...fileChecks(files.subscribers),
+      ...hookChecks(files.hooks),
       ...mcpChecks(await lookAtMcp(store, server)),
       ...permissionChecks(data),
       spaceCheck(space),
@@ -84,6 +87,7 @@ export const doctor = defineCommand({
 
 const SIGNS: Record<Check["level"], readonly [string, Style]> = {
   ok: ["✔", "green"],
+  skipped: ["·", "gray"],
   warning: ["▲", "yellow"],
   problem: ["✖", "red"],
 };
@@ -99,27 +103,24 @@ type Inside =
       facts: StoreFacts;
       writable: boolean;
       writerPid: number | null;
-      files: SubscriberList;
+      files: Files;
       mcp: readonly McpServerView[];
     }
-  | { error: StoreError };
+  | { problem: string };
 
 /** A folder that does not open is a finding, not the end of the examination. */
 async function lookInside(settings: Settings): Promise<Inside> {
-  if (!existsSync(join(settings.data, DATABASE)))
-    return {
-      error: new StoreError("read_only", `there is no database in ${settings.data} yet; emit something first.`),
-    };
+  if (!holdsData(settings)) return { problem: noDataIn(settings) };
   try {
     return await withTidings(settings, "read", async (tidings) => ({
       facts: await tidings.facts(),
       writable: tidings.writable,
       writerPid: tidings.writable ? null : pidIn(settings.data),
-      files: await tidings.subscribers(),
+      files: { subscribers: await tidings.subscribers(), hooks: hooksWithoutSecret(tidings.hooks, process.env) },
       mcp: await tidings.mcp.list(),
     }));
   } catch (error) {
-    if (error instanceof StoreError) return { error };
+    if (error instanceof StoreError) return { problem: `${error.code}: ${error.message}` };
     throw error;
   }
 }
@@ -143,8 +144,7 @@ function nodeCheck(): Check {
 }
 
 function storeChecks(store: Inside): Check[] {
-  if ("error" in store)
-    return [{ name: "store", level: "problem", detail: `${store.error.code}: ${store.error.message}` }];
+  if ("problem" in store) return [{ name: "store", level: "problem", detail: store.problem }];
   const { facts, writable, writerPid } = store;
   const durable = facts.synchronous === "FULL";
   const { journal_mode } = facts;
@@ -157,7 +157,7 @@ function storeChecks(store: Inside): Check[] {
           level: durable ? "ok" : "problem",
           detail: `synchronous ${facts.synchronous}${durable ? ": an answer is on disk" : ", and must be FULL"}`,
         }
-      : { name: "durability", level: "ok", detail: "not looked at: only the writer can tell" },
+      : { name: "durability", level: "skipped", detail: "not looked at: only the writer can tell" },
     {
       name: "journal mode",
       level: journal_mode === "wal" ? "ok" : "problem",
@@ -193,19 +193,27 @@ function serverCheck(found: Found): Check {
   return { name: "server", level: "ok", detail: running === undefined ? "none runs" : `runs at ${running.url}` };
 }
 
-/** A server knows what is in effect, also where its files are others than ours; without one they are read here. */
-async function lookAtFiles(settings: Settings, store: Inside, server: Found): Promise<SubscriberList> {
+interface Files {
+  readonly subscribers: SubscriberList;
+  /** Those that have no secret. */
+  readonly hooks: readonly HookWithoutSecret[];
+}
+
+/**
+ * A server knows what is in effect, also where its files and its environment are others than ours; without one they are
+ * looked at here.
+ */
+async function lookAtFiles(settings: Settings, store: Inside, server: Found): Promise<Files> {
   const running = "running" in server ? server.running : undefined;
-  if (running !== undefined) return new RemoteTidings(running).subscribers();
+  if (running !== undefined) {
+    const remote = new RemoteTidings(running);
+    return { subscribers: await remote.subscribers(), hooks: await remote.hooksWithoutSecret() };
+  }
   if ("files" in store) return store.files;
-  const { data, subscribersFolder, configFile } = settings;
-  const catalogue = await Catalogue.open({
-    subscribers: [],
-    folder: subscribersFolder ?? join(data, "subscribers"),
-    config_file: configFile ?? join(data, "tidings.toml"),
-    watch: false,
-  });
-  return subscriberList(catalogue, { user_id: LOCAL_USER, disabled_subscribers: [] });
+  const { subscribersFolder: folder, configFile: config_file } = filesIn(settings);
+  const catalogue = await Catalogue.open({ subscribers: [], folder, config_file, watch: false });
+  const subscribers = subscriberList(catalogue, { user_id: LOCAL_USER, disabled_subscribers: [] });
+  return { subscribers, hooks: hooksWithoutSecret(catalogue.config.hooks, process.env) };
 }
 
 function fileChecks({ subscribers, problems, without_effect }: SubscriberList): Check[] {
@@ -216,6 +224,14 @@ function fileChecks({ subscribers, problems, without_effect }: SubscriberList): 
     ...problems.map(({ text }) => ({ name: "subscribers", level: "problem" as const, detail: text })),
     ...without_effect.map((detail) => ({ name: "switches", level: "warning" as const, detail })),
   ];
+}
+
+function hookChecks(hooks: readonly HookWithoutSecret[]): Check[] {
+  return hooks.map(({ name, secret_env }) => {
+    const one = secret_env.length === 1 ? secret_env.join() : "one of them";
+    const detail = `${withoutSecretLine(name, secret_env)}; set ${one} where the server is started`;
+    return { name: "hooks", level: "warning", detail };
+  });
 }
 
 /** A server knows how they are; without one, only what of them is held can be told. */
@@ -246,7 +262,7 @@ function clockCheck(lastAtMs: number): Check {
 }
 
 function permissionChecks(data: string): Check[] {
-  if (process.platform === "win32") return [];
+  if (process.platform === "win32" || !existsSync(data)) return [];
   try {
     const files = readdirSync(data).filter((name) => PRIVATE_FILES.some((prefix) => name.startsWith(prefix)));
     const wrong = [
@@ -271,10 +287,15 @@ function octal(mode: number): string {
   return `0${mode.toString(8)}`;
 }
 
+/** The folder, or the nearest one above it that is there. */
+function existingOf(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : existingOf(dirname(path));
+}
+
 /** What this user may still write there; null if the system does not say. */
 function spaceOf(data: string): number | null {
   try {
-    const { bavail, bsize } = statfsSync(data);
+    const { bavail, bsize } = statfsSync(existingOf(data));
     return bavail * bsize;
   } catch {
     return null;

@@ -24,7 +24,7 @@ export const mcpApprove = defineCommand({
     const [server, tool, ...rest] = words;
     if (server === undefined || tool === undefined) throw new UsageError("name the server and the tool: SERVER TOOL");
     if (rest.length > 0) throw new UsageError(`one tool at a time; ${JSON.stringify(rest[0])} is too much`);
-    const answer = await withPlane({ settings, output }, "write", (plane) =>
+    const answer = await withPlane({ settings, output }, "change", (plane) =>
       plane.mcp.approve({ server, tool, ...(values.digest === undefined ? {} : { digest: values.digest }) }),
     );
     if (output.json) await output.value(answer);

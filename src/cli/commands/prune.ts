@@ -23,7 +23,7 @@ export const prune = defineCommand({
         "--older-than",
       );
     const progress = output.progress();
-    const done = await withPlane({ settings, output }, "write", (tidings) =>
+    const done = await withPlane({ settings, output }, "change", (tidings) =>
       tidings.prune({
         older_than_ms: olderThanMs,
         onStep: (step) => progress.show(`looked at ${step.visited} journal entries, removed ${step.entries}`),

@@ -180,7 +180,15 @@ export const serve = defineCommand({
       throw asUsage(error);
     });
     // Asked for before the ready line, which whoever waits for it may answer with a signal at once.
-    const stopped = stopSignal();
+    const say = (line: string) => {
+      if (!output.json && values["log-format"] !== "json") output.remark(`tidings: ${line}`);
+    };
+    let signalled = false;
+    const stopped = stopSignal().then(() => {
+      signalled = true;
+      say("stopping: what is under way is answered first");
+      return undefined;
+    });
     const { url, agent } = server;
     if (values.stdio) {
       // Standard output is the client's. A log of JSON says it by itself.
@@ -204,6 +212,7 @@ export const serve = defineCommand({
     const told = later(patience, () => log.say("warn", "waiting for requests that are under way"));
     await server.close();
     told();
+    if (signalled) say("stopped");
     return end === undefined ? EXIT.ok : exitCodeOf(end);
   },
 });

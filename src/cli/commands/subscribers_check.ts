@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { resolve } from "node:path";
 import { BUILT_IN_FOLDER, loadFolder } from "../../intake/subscribers/load.js";
 import { problemLine } from "../../intake/subscribers/set.js";
 import { defineCommand } from "../command.js";
 import { EXIT, UsageError } from "../exit.js";
+import { filesIn } from "../plane.js";
 import { counted, oneLine } from "../text.js";
 
 export const subscribersCheck = defineCommand({
@@ -17,17 +18,20 @@ export const subscribersCheck = defineCommand({
   examples: ["tidings subscribers check", "tidings subscribers check ./my-subscribers --json"],
   async run({ values, words, settings, output }) {
     if (words.length > 1) throw new UsageError("one folder at a time, please", "DIR");
-    const folder = values.builtin
-      ? BUILT_IN_FOLDER
-      : (words[0] ?? settings.subscribersFolder ?? join(settings.data, "subscribers"));
-    if (words[0] !== undefined && !existsSync(folder)) throw new UsageError(`there is no folder ${folder}`, "DIR");
+    const own = words[0] ?? settings.subscribersFolder;
+    const folder = values.builtin ? BUILT_IN_FOLDER : (own ?? filesIn(settings).subscribersFolder);
+    const missing = !existsSync(folder);
+    if (missing && own !== undefined)
+      throw new UsageError(`there is no folder ${folder}`, words[0] === undefined ? "--subscribers" : "DIR");
     const { loaded, broken } = await loadFolder(folder);
     const ok = broken.length === 0;
+    if (missing) output.remark(`tidings: there is no folder ${oneLine(resolve(folder))}; DIR names another one`);
     if (output.json) {
       const good = loaded.map(({ id, name, file, types, enabled, core }) => ({ id, name, file, types, enabled, core }));
       await output.value({ ok, folder, loaded: good, broken });
       return ok ? EXIT.ok : EXIT.problem;
     }
+    if (missing) return EXIT.ok;
     for (const { id, name, enabled, types } of loaded) {
       const off = enabled ? "" : output.style("gray", " (off)");
       await output.line(

@@ -16,7 +16,7 @@ export const tokenRevoke = defineCommand({
   examples: ["tidings token revoke 0199f0a2-…"],
   async run({ words, settings, output }) {
     const id = oneWord(words, "ID");
-    const answer = await withPlane({ settings, output }, "write", (plane) => plane.tokens.revoke(id));
+    const answer = await withPlane({ settings, output }, "change", (plane) => plane.tokens.revoke(id));
     if (output.json) await output.value(answer);
     else if (isMiss(answer)) showMiss(answer, output);
     else await output.line(`${answer.id} of ${oneLine(answer.user_id)} is revoked.`);

@@ -15,7 +15,8 @@ import { type JsonBounds, JsonShapeError, parseJson } from "../json.js";
 import type { ServerLimits } from "../limits.js";
 import type { Log } from "../log.js";
 import type { Ingest } from "./ingest.js";
-import { keyOf, type SignedRequest, signaturesIn, type Verified, verify } from "./signatures.js";
+import { type Environment, keysOf, withoutSecretLine } from "./secrets.js";
+import { type SignedRequest, signaturesIn, type Verified, verify } from "./signatures.js";
 import { fitted, lineOf, typeOf } from "./words.js";
 
 /** What the sender is told: nothing of what its event has become. */
@@ -28,7 +29,7 @@ export interface HookParts {
   readonly log: Log;
   readonly limits: JsonBounds & Pick<ServerLimits, "signaturesPerRequest">;
   /** Where the secrets are. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
 }
 
 /** So many messages that were signed later than we accepted them are remembered. */
@@ -121,12 +122,10 @@ export class Hooks {
 
   #keysOf(name: string, hook: HookConfig): Buffer[] {
     const { env, log } = this.#parts;
-    const { scheme, secret_env } = hook;
-    const keys = secret_env.flatMap((variable) => keyOf(scheme, env[variable] ?? "") ?? []);
+    const keys = keysOf(hook, env);
     if (keys.length > 0) return keys;
     if (!this.#told.has(hook)) {
-      const message = `the hook ${name} takes nothing: there is no secret of its scheme in ${secret_env.join(", ")}`;
-      log.say("error", message, { hook: name });
+      log.say("error", withoutSecretLine(name, hook.secret_env), { hook: name });
       this.#told.add(hook);
     }
     return [this.#nobody];

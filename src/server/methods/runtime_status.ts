@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { hooksWithoutSecret } from "../ingest/secrets.js";
 import { defineMethod } from "../method.js";
 import { statusResult } from "../results/host.js";
 
@@ -18,6 +19,8 @@ export const runtimeStatus = defineMethod({
     const status = { status: "running" as const, ...rest.view, events_processed, ...about };
     if (!caller.admin) return status;
     const { last_seq, floor_seq, bytes } = await tidings.facts();
-    return { ...status, pid: process.pid, connections: runtime.connections(), last_seq, floor_seq, bytes };
+    const hooks_without_secret = hooksWithoutSecret(tidings.hooks, process.env);
+    const host = { pid: process.pid, connections: runtime.connections(), hooks_without_secret };
+    return { ...status, ...host, last_seq, floor_seq, bytes };
   },
 });

@@ -4,6 +4,7 @@ import { SCOPES, type TokenView } from "../../domain/token.js";
 import type { McpLookView, McpServerView, McpToolView } from "../../mcp/views.js";
 import type { PruneStep } from "../../store/contract.js";
 import type { AgentView } from "../../tidings.js";
+import type { HookWithoutSecret } from "../ingest/secrets.js";
 import { LOG_LEVELS, type LogLine } from "../log.js";
 import { RESET_REASONS } from "../notifications.js";
 import type { RestView } from "../rest.js";
@@ -79,7 +80,17 @@ const status = {
 /** Admin's token is told more. */
 export const statusResult = z.union([
   z.strictObject(status),
-  z.strictObject({ ...status, pid: count, connections: count, last_seq: count, floor_seq: count, bytes: count }),
+  z.strictObject({
+    ...status,
+    pid: count,
+    connections: count,
+    hooks_without_secret: z.array(
+      schemaOf<HookWithoutSecret>()(z.strictObject({ name: text, secret_env: z.array(text) })),
+    ),
+    last_seq: count,
+    floor_seq: count,
+    bytes: count,
+  }),
 ]);
 
 const line = schemaOf<LogLine>()(
