@@ -122,6 +122,31 @@ describe("emit", () => {
     });
   });
 
+  it("counts right when a subscriber's words ask for the counts, in the midst of a commit", async () => {
+    const asked: Promise<unknown>[] = [];
+    const tidings = await openTidings({
+      subscribers: [
+        {
+          id: "asking",
+          types: ["x.y"],
+          routing: { address: "user", target: "user", handler: "system" },
+          dedupe_window_ms: 0,
+          content: ({ payload }) => {
+            if (payload["n"] === 1) asked.push(tidings.counts("ada"));
+            return `${payload["n"]}`;
+          },
+        },
+      ],
+    });
+    await Promise.all([0, 1].map((n) => tidings.emit({ type: "x.y", source: "here", user_id: "ada", payload: { n } })));
+    expect(asked.length).toBeGreaterThan(0);
+    await Promise.all(asked);
+    const { notifications } = await tidings.list({ user_id: "ada", unread: true });
+    expect(await tidings.counts("ada")).toMatchObject({ unacknowledged: 2, unread: notifications.length });
+    for (const { id, revision } of notifications) await tidings.ack({ id, revision, action: "clicked" });
+    expect(await tidings.counts("ada")).toMatchObject({ unacknowledged: 0, unread: 0 });
+  });
+
   it("takes many; the bad ones are refused by themselves", async () => {
     const tidings = await openTidings();
     const bad = { type: "bad", source: "x" };

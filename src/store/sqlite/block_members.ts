@@ -39,9 +39,18 @@ export class BlockMembers {
       return;
     }
     if (latest !== undefined && latest.offsets !== null) this.#write.run(listOf(latest.offsets), user_id, latest.block);
-    if (this.#latest.size >= USERS_MAX) this.#latest.clear();
+    // Whose block began last is the last to be forgotten.
+    this.#latest.delete(user_id);
+    if (this.#latest.size >= USERS_MAX) this.#forgetOne();
     const isFirst = this.#blocks.name("u", user_id, block);
     this.#latest.set(user_id, { block, offsets: isFirst ? [offset] : null });
+  }
+
+  #forgetOne(): void {
+    for (const user_id of this.#latest.keys()) {
+      this.#latest.delete(user_id);
+      return;
+    }
   }
 }
 

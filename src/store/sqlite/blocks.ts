@@ -1,7 +1,7 @@
 import type { Channel } from "../../domain/axes.js";
 import type { Connection, Statement } from "./connection.js";
 
-/** Statements of `check.ts` and `prune.ts` say the same number. */
+/** Statements of `check.ts`, `figures.ts` and `prune.ts` say the same number, and so do migrations. */
 const BLOCK_SIZE = 1_024;
 /** Blocks asked for at a time. Part of the statements, since SQLite plans anew whenever a `LIMIT ?` is bound. */
 const CHUNK = 16;

@@ -10,7 +10,7 @@ import { unreadFlag } from "./ledger_tables.js";
 
 /** Upper bounds of what commits are sorted into, in milliseconds. */
 const COMMIT_MS = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500] as const;
-/** Blocks that are looked through for the oldest on each channel. */
+/** Names of blocks asked for at a time, on the way to the oldest on a channel. */
 const BLOCKS_MAX = 64;
 /** Carriers that are out and not yet sent, whose length is known. */
 const OUT_MAX = 10_000;
@@ -140,7 +140,8 @@ export class Figures {
 
   /** When the oldest that is live on each channel was made: of one user, or of all. */
   oldest(user_id: UserId | null, blocks: Blocks, createdAt: CreatedAt): StoreFigures["oldest"] {
-    return user_id === null ? this.#oldest(this.#depths(), createdAt) : this.#oldestOf(blocks, user_id, createdAt);
+    if (user_id === null) return this.#oldest(this.#depths(), createdAt);
+    return this.#oldestOf(blocks, user_id, liveIn(this.#depthsOfUsers().get(user_id)), createdAt);
   }
 
   /** How many were acknowledged and not read, of all users. */
@@ -177,15 +178,18 @@ export class Figures {
   }
 
   /** The coarse index names the blocks in which something of a user is live on a channel. */
-  #oldestOf(blocks: Blocks, user_id: UserId, createdAt: CreatedAt): { channel: Channel; created_at: number }[] {
+  #oldestOf(
+    blocks: Blocks,
+    user_id: UserId,
+    wanted: ReadonlySet<Channel>,
+    createdAt: CreatedAt,
+  ): { channel: Channel; created_at: number }[] {
     return CHANNELS.flatMap((channel) => {
-      let left = BLOCKS_MAX;
+      if (!wanted.has(channel)) return [];
       for (const { from, to } of blocks.ascending(channel, user_id, 0)) {
         const number = this.#lowestOf.get(from, to, user_id, channel) as number | null;
         const created_at = number === null ? undefined : createdAt(number);
         if (created_at !== undefined) return [{ channel, created_at }];
-        left -= 1;
-        if (left === 0) break;
       }
       return [];
     });
@@ -193,9 +197,7 @@ export class Figures {
 
   /** Numbers grow with time: the lowest that is live on a channel is its oldest. */
   #oldest(depth: ReadonlyMap<string, number>, createdAt: CreatedAt): { channel: Channel; created_at: number }[] {
-    const wanted = new Set(
-      [...depth.keys()].map(placeOf).flatMap(({ state, channel }) => (isTerminal(state) ? [] : channel)),
-    );
+    const wanted = liveIn(depth);
     return CHANNELS.flatMap((channel) => {
       const number = wanted.has(channel) ? this.#lowest(channel) : undefined;
       const created_at = number === undefined ? undefined : createdAt(number);
@@ -220,12 +222,23 @@ export class Figures {
   }
 
   #lowestFrom(channel: Channel, from: number): number | undefined {
-    for (const block of this.#blocksFrom.all(channel, blockOf(from)) as number[]) {
-      const number = this.#lowestAt(channel, rangeOf(block).from);
-      if (number !== undefined) return number;
+    for (let first = blockOf(from); ; ) {
+      const blocks = this.#blocksFrom.all(channel, first) as number[];
+      for (const block of blocks) {
+        const number = this.#lowestAt(channel, rangeOf(block).from);
+        if (number !== undefined) return number;
+      }
+      const last = blocks.at(-1);
+      if (last === undefined || blocks.length < BLOCKS_MAX) return undefined;
+      first = last + 1;
     }
-    return undefined;
   }
+}
+
+/** The channels on which something is live. */
+function liveIn(depth: ReadonlyMap<string, number> | undefined): ReadonlySet<Channel> {
+  const places = [...(depth?.keys() ?? [])].map(placeOf);
+  return new Set(places.filter(({ state }) => !isTerminal(state)).map(({ channel }) => channel));
 }
 
 function namedBlocks(kinds: readonly string[]): string {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { userId } from "../../domain/ids.js";
+import { threadId, userId } from "../../domain/ids.js";
 import type { AckAction } from "../../domain/notification.js";
 import { DEFAULT_POLICY } from "../../domain/policy.js";
 import { HOST } from "../../domain/principal.js";
@@ -217,6 +217,56 @@ describe("the coarse index", () => {
     expect(members()).toContainEqual(["ada", 1, ""]);
     expect(members()).toContainEqual(["ada", 2, ""]);
     expect([await listed("ada"), await listed("ben")]).toEqual([5, 1]);
+  });
+
+  it("of what is live or unread loses with retention the names that nobody has looked after", async () => {
+    const some = await put(3);
+    await reopen();
+    await ack(some, "clicked");
+    const another = Array.from({ length: 1_100 }, () => acceptance({ user_id: userId("ada") }, {}));
+    for (const one of await Promise.all(another.map((each) => store.accept(HOST, each))))
+      await ack(
+        one.matches.map(({ stored }) => stored),
+        "clicked",
+      );
+    clock.advance(10_000);
+    await store.prune(5_000);
+    const kept = outside.prepare("SELECT count(*) FROM blocks WHERE key = 'alice' AND kind <> 'j'").pluck();
+    expect(kept.get()).toBe(0);
+  });
+
+  it("of what is live leads to the oldest past any number of names that lead to nothing", async () => {
+    await store.close();
+    const writer = new Database(join(folder, "tidings.db"));
+    writer.exec(`INSERT OR REPLACE INTO meta (key, value) VALUES ('last_number', '${200 * 1_024}');
+      WITH RECURSIVE block (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM block WHERE n < 150)
+      INSERT INTO blocks (kind, key, block) SELECT 'inbox', 'alice', n FROM block`);
+    writer.close();
+    store = await openStore(folder, clock);
+    await put(1);
+    const oldest = [{ channel: "inbox", created_at: START_MS }];
+    expect((await store.standing(HOST, null)).oldest).toEqual(oldest);
+    expect((await store.standing(HOST, ALICE)).oldest).toEqual(oldest);
+    expect((await store.figures()).oldest).toEqual(oldest);
+  });
+
+  it("of what is unread counts a conversation's own, however much the inbox holds", async () => {
+    const thread_id = threadId("t");
+    const axes = { address: "session", target: "user", handler: "system" } as const;
+    const shown = await store.accept(HOST, acceptance({ thread_id }, { axes }));
+    await put(1_050);
+    const unread = async () => (await store.threadSummaries(HOST, ALICE, null, 10)).map((one) => one.unread);
+    expect(await unread()).toEqual([1]);
+    await ack(
+      shown.matches.map(({ stored }) => stored),
+      "rendered",
+    );
+    expect(await unread()).toEqual([1]);
+    await ack(
+      shown.matches.map(({ stored }) => stored),
+      "clicked",
+    );
+    expect(await unread()).toEqual([0]);
   });
 
   it("of what is unread loses what retention removes", async () => {

@@ -18,6 +18,8 @@ import { COUNT_CAP } from "./user_counts.js";
 import { CHUNK, chunked, type LiveKind, ROW_COLUMNS, type UserRow } from "./user_rows.js";
 
 const INBOX_CAP = 100;
+/** Each may have to be read whole. */
+const ACKNOWLEDGED_BLOCKS = 64;
 
 /** Rows below a number, newest first. */
 type Source = Generator<UserRow>;
@@ -135,14 +137,25 @@ export class Lists {
     }
   }
 
+  /** What was acknowledged on a channel and not read, in the newest blocks that hold anything unread. */
+  *#acknowledgedOf(user_id: UserId, channel: "inbox" | "floor"): Source {
+    const { blocks, userRows } = this.#core;
+    let left = ACKNOWLEDGED_BLOCKS;
+    for (const range of blocks.descending("unread", user_id, Number.MAX_SAFE_INTEGER)) {
+      yield* userRows.of(`acknowledged ${channel}`, user_id, range);
+      left -= 1;
+      if (left === 0) return;
+    }
+  }
+
   /** The newest of the inbox that nobody has read, if its number is above `after`, and how many there are; capped. */
   unreadInbox(user_id: UserId, after: number): { number: number; unread: number } | null {
     const before = Number.MAX_SAFE_INTEGER;
     let newest: number | undefined;
     let unread = 0;
-    for (const row of this.#liveOf(user_id, "unread", before)) {
+    for (const row of merged([this.#liveOf(user_id, "inbox", before), this.#acknowledgedOf(user_id, "inbox")])) {
       if (newest === undefined && row.number <= after) return null;
-      if (row.channel !== "inbox" || row.state === "PENDING") continue;
+      if (row.state === "PENDING") continue;
       newest ??= row.number;
       unread += 1;
       if (unread === INBOX_CAP) break;
@@ -155,10 +168,10 @@ export class Lists {
     const before = Number.MAX_SAFE_INTEGER;
     const found = new Map<ThreadId, number>();
     let visits = 0;
-    for (const row of this.#liveOf(user_id, "unread", before)) {
+    for (const row of merged([this.#liveOf(user_id, "floor", before), this.#acknowledgedOf(user_id, "floor")])) {
       visits += 1;
       if (visits > COUNT_CAP) break;
-      if (row.channel !== "floor" || row.state === "PENDING" || row.thread_id === null) continue;
+      if (row.state === "PENDING" || row.thread_id === null) continue;
       found.set(row.thread_id, (found.get(row.thread_id) ?? 0) + 1);
     }
     return found;

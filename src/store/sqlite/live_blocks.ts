@@ -32,6 +32,8 @@ export class LiveBlocks {
   readonly #blocks: Blocks;
   readonly #rows: UserRows;
   readonly #tallies = new Map<LiveKind, Map<number, Map<UserId, Tally>>>();
+  /** The block that was asked for last, of any kind. */
+  #latest = -1;
   readonly #doubts = new Map<string, Doubt>();
 
   constructor(blocks: Blocks, rows: UserRows) {
@@ -102,7 +104,7 @@ export class LiveBlocks {
     const tallies = this.#talliesOf(kind, block);
     const tally = (tallies.get(user_id) ?? UNKNOWN) - 1;
     tallies.set(user_id, tally);
-    if (tally === 0 || tally === UNKNOWN - LEFT_MAX) this.doubt(kind, user_id, number);
+    if (tally === 0 || tally <= UNKNOWN - LEFT_MAX) this.doubt(kind, user_id, number);
   }
 
   #talliesOf(kind: LiveKind, block: number): Map<UserId, Tally> {
@@ -111,16 +113,17 @@ export class LiveBlocks {
       blocks = new Map();
       this.#tallies.set(kind, blocks);
     }
-    let tallies = blocks.get(block);
-    if (tallies === undefined) {
-      if (blocks.size >= BLOCKS_MAX) this.#forgetOne(blocks);
-      tallies = new Map();
-      blocks.set(block, tallies);
-    }
+    const known = blocks.get(block);
+    if (known !== undefined && block === this.#latest) return known;
+    this.#latest = block;
+    // The one that was asked for last is the last to go.
+    const tallies = known ?? new Map<UserId, Tally>();
+    blocks.delete(block);
+    if (blocks.size >= BLOCKS_MAX) this.#forgetOne(blocks);
+    blocks.set(block, tallies);
     return tallies;
   }
 
-  /** The one that was heard of first: what is written last is mostly what is settled next. */
   #forgetOne(blocks: Map<number, unknown>): void {
     for (const block of blocks.keys()) {
       blocks.delete(block);

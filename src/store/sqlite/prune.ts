@@ -3,6 +3,7 @@
  * belongs to a thread that is not closed keep their whole story. What is left of the journal therefore still replays
  * to the ledger; below the floor it has gaps, and a change there about a notification that is gone means nothing.
  */
+import { CHANNELS } from "../../domain/axes.js";
 import type { ThreadId } from "../../domain/ids.js";
 import type { JournalEntry } from "../../domain/journal.js";
 import { isTerminal } from "../../domain/transitions.js";
@@ -57,6 +58,7 @@ export class Prune {
       stale("j", "journal", "seq"),
       stale("u", "notifications", "number"),
       stale("t", "notifications", "number"),
+      ...[...CHANNELS, "unread"].map((kind) => stale(kind, "notifications", "number")),
     ];
   }
 
@@ -156,9 +158,8 @@ export class Prune {
 
   finish(transaction: Transaction, core: Core, floor: number): void {
     transaction.wrote = true;
-    const [journal, users, threads] = this.#staleBlocks;
+    const [journal, ...notifications] = this.#staleBlocks;
     journal?.run(blockOf(floor));
-    users?.run(blockOf(core.ledger.lastNumber));
-    threads?.run(blockOf(core.ledger.lastNumber));
+    for (const stale of notifications) stale.run(blockOf(core.ledger.lastNumber));
   }
 }

@@ -357,6 +357,8 @@ export class SqliteStore implements Store {
     if (this.#queue?.failure !== undefined) throw this.#queue.failure;
     if (this.#closed) throw closedError();
     try {
+      // A subscriber's own words may ask, while an event is being decided on.
+      if (this.#connection.inTransaction) this.#core.ledger.writeOut();
       return run(this.#core);
     } catch (error) {
       throw storeError(error, this.#core.file) ?? error;

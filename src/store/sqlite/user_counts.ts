@@ -5,7 +5,7 @@ import type { Counts } from "../contract.js";
 import type { Blocks } from "./blocks.js";
 import { liveFlag, unreadFlag } from "./ledger_tables.js";
 import type { LiveBlocks } from "./live_blocks.js";
-import type { LiveKind, UserRows } from "./user_rows.js";
+import type { LiveKind, UserRow, UserRows } from "./user_rows.js";
 
 export const COUNT_CAP = 1_000;
 /** Counting ends here: so many may go before it is done again. */
@@ -62,22 +62,34 @@ export class UserCounts {
   #knownOf(user_id: UserId): Known {
     const before = this.#known.get(user_id);
     if (before !== undefined && isEnough(before.unacknowledged) && isEnough(before.unread)) return before;
-    const known = { unacknowledged: this.#count(user_id, SYSTEM_CHANNELS), unread: this.#count(user_id, ["unread"]) };
+    const known = this.#counted(user_id);
     if (!this.#writer) return known;
     if (this.#known.size >= USERS_MAX) this.#known.clear();
     this.#known.set(user_id, known);
     return known;
   }
 
-  #count(user_id: UserId, kinds: readonly LiveKind[]): Amount {
+  #counted(user_id: UserId): Known {
+    let shown = 0;
+    const unread = this.#count(user_id, ["unread"], ({ live }) => {
+      shown += live;
+    });
+    // All of it was gone through, and so was what is not acknowledged.
+    const unacknowledged = unread.all ? { count: shown, all: true } : this.#count(user_id, SYSTEM_CHANNELS);
+    return { unacknowledged, unread };
+  }
+
+  #count(user_id: UserId, kinds: readonly LiveKind[], seen: (row: UserRow) => void = () => {}): Amount {
     let count = 0;
     for (const kind of kinds)
       for (const range of this.#blocks.descending(kind, user_id, Number.MAX_SAFE_INTEGER)) {
         let any = false;
-        for (const { open_until } of this.#rows.of(kind, user_id, range)) {
+        for (const row of this.#rows.of(kind, user_id, range)) {
           any = true;
           // What is open is not shown yet.
-          if (open_until === null) count += 1;
+          if (row.open_until !== null) continue;
+          count += 1;
+          seen(row);
         }
         if (!any) this.#liveBlocks.doubt(kind, user_id, range.from);
         if (count >= COUNTED_MAX) return { count, all: false };

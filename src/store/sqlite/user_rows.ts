@@ -12,6 +12,9 @@ export const ROW_COLUMNS = "number, user_id, thread_id, channel, state, live, un
 /** What a block is named for: something live on a channel, or something the user is shown and has not read. */
 export type LiveKind = Channel | "unread";
 
+/** What of a block is asked for: as its names say, or all, or what was acknowledged on a channel and not read. */
+export type RowKind = LiveKind | "all" | `acknowledged ${"inbox" | "floor"}`;
+
 export interface UserRow {
   readonly number: number;
   readonly user_id: UserId;
@@ -29,6 +32,7 @@ export class UserRows {
   readonly #all: Statement;
   readonly #live: Statement;
   readonly #unread: Statement;
+  readonly #acknowledged: Statement;
 
   constructor(connection: Connection, blocks: Blocks) {
     this.#blocks = blocks;
@@ -40,22 +44,28 @@ export class UserRows {
     this.#one = connection.prepare(`SELECT ${ROW_COLUMNS} FROM deliveries WHERE number = ?`);
     this.#all = select("");
     this.#live = select("channel = ? AND live = 1 AND ");
+    this.#acknowledged = select("channel = ? AND unread = 1 AND ");
     this.#unread = select("instr('|inbox|floor|', '|' || channel || '|') AND (live = 1 OR unread = 1) AND ");
   }
 
   /** Those below `before`. */
-  *of(kind: LiveKind | "all", user_id: UserId, { from, to }: Range, before = to + 1): Generator<UserRow> {
+  *of(kind: RowKind, user_id: UserId, { from, to }: Range, before = to + 1): Generator<UserRow> {
     const members = this.#blocks.members(user_id, blockOf(from));
     if (members !== undefined) {
       yield* this.#among(members, kind, user_id, before);
       return;
     }
-    const keys = kind === "all" || kind === "unread" ? [from, user_id] : [from, user_id, kind];
-    const statement = kind === "all" ? this.#all : kind === "unread" ? this.#unread : this.#live;
-    yield* chunked(statement, keys, Math.min(before, to + 1));
+    yield* this.#amongAll(kind, [from, user_id], Math.min(before, to + 1));
   }
 
-  *#among(members: readonly number[], kind: LiveKind | "all", user_id: UserId, before: number): Generator<UserRow> {
+  #amongAll(kind: RowKind, keys: readonly unknown[], before: number): Generator<UserRow> {
+    if (kind === "all") return chunked(this.#all, keys, before);
+    if (kind === "unread") return chunked(this.#unread, keys, before);
+    if (isAcknowledged(kind)) return chunked(this.#acknowledged, [...keys, channelIn(kind)], before);
+    return chunked(this.#live, [...keys, kind], before);
+  }
+
+  *#among(members: readonly number[], kind: RowKind, user_id: UserId, before: number): Generator<UserRow> {
     for (let index = members.length - 1; index >= 0; index -= 1) {
       const number = members[index] as number;
       if (number >= before) continue;
@@ -65,8 +75,19 @@ export class UserRows {
   }
 }
 
-function isOfKind({ channel, live, unread }: UserRow, kind: LiveKind | "all"): boolean {
+type Acknowledged = Extract<RowKind, `acknowledged ${string}`>;
+
+function isAcknowledged(kind: RowKind): kind is Acknowledged {
+  return kind.startsWith("acknowledged ");
+}
+
+function channelIn(kind: Acknowledged): Channel {
+  return kind === "acknowledged inbox" ? "inbox" : "floor";
+}
+
+function isOfKind({ channel, live, unread }: UserRow, kind: RowKind): boolean {
   if (kind === "all") return true;
+  if (isAcknowledged(kind)) return channel === channelIn(kind) && unread === 1;
   if (kind === "unread") return isSystemChannel(channel) && (live === 1 || unread === 1);
   return channel === kind && live === 1;
 }
