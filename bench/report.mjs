@@ -119,7 +119,7 @@ function ratioRows(results) {
       "(c) cycle, 100 users, to plainjob's bare loop",
       pairedRatio(throughput["cycle 100"], throughput["plainjob loop"]),
     );
-    add("(c) cycle, 1 user, to plainjob's worker", to("plainjob worker"));
+    add("(c) cycle, 1 user, to plainjob's worker", to("plainjob worker"), { least: CYCLE_TO_PLAINJOB_MIN });
     add("(c) cycle, 1 user, to plainjob's bare loop, flushed", to("plainjob flushed"));
     add("(c) cycle, 1 user, to pg-boss with 64 callers", to("pg-boss callers"));
     add("(c) cycle, 1 user, to pg-boss in batches of 64", to("pg-boss batches"));
