@@ -1,6 +1,7 @@
 import type { UserId } from "../../domain/ids.js";
 import { type Blocks, blockOf, rangeOf } from "./blocks.js";
 import type { Connection, Statement } from "./connection.js";
+import { forgetFirst } from "./forget.js";
 
 /** With more of them a block is read whole: it is about as fast. */
 const MEMBERS_MAX = 256;
@@ -41,16 +42,9 @@ export class BlockMembers {
     if (latest !== undefined && latest.offsets !== null) this.#write.run(listOf(latest.offsets), user_id, latest.block);
     // Whose block began last is the last to be forgotten.
     this.#latest.delete(user_id);
-    if (this.#latest.size >= USERS_MAX) this.#forgetOne();
+    if (this.#latest.size >= USERS_MAX) forgetFirst(this.#latest);
     const isFirst = this.#blocks.name("u", user_id, block);
     this.#latest.set(user_id, { block, offsets: isFirst ? [offset] : null });
-  }
-
-  #forgetOne(): void {
-    for (const user_id of this.#latest.keys()) {
-      this.#latest.delete(user_id);
-      return;
-    }
   }
 }
 

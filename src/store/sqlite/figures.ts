@@ -6,6 +6,7 @@ import { isTerminal, STATES, type State } from "../../domain/transitions.js";
 import type { Accepted, StoreFigures } from "../contract.js";
 import { type Blocks, blockOf, rangeOf } from "./blocks.js";
 import type { Connection, Statement } from "./connection.js";
+import { forgetFirst } from "./forget.js";
 import { unreadFlag } from "./ledger_tables.js";
 
 /** Upper bounds of what commits are sorted into, in milliseconds. */
@@ -94,7 +95,7 @@ export class Figures {
 
   /** A block was made for an agent. */
   made(carrier_seq: number, chars: number): void {
-    if (this.#out.size >= OUT_MAX) this.#out.delete(this.#out.keys().next().value ?? 0);
+    if (this.#out.size >= OUT_MAX) forgetFirst(this.#out);
     this.#out.set(carrier_seq, chars);
   }
 

@@ -6,29 +6,17 @@ import Database from "better-sqlite3";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { threadId, userId } from "../../domain/ids.js";
 import type { AckAction } from "../../domain/notification.js";
-import { DEFAULT_POLICY } from "../../domain/policy.js";
 import { HOST } from "../../domain/principal.js";
 import { ManualClock } from "../../platform/manual_clock.js";
 import { audit } from "../audit.js";
 import type { Stored } from "../contract.js";
 import { acceptance } from "../contract.suite.js";
-import { PlainEditor } from "../editor.suite.js";
-import { openSqliteStore, type SqliteStore } from "./store.js";
+import type { SqliteStore } from "./store.js";
+import { openWriter } from "./writer.suite.js";
 
 const ALICE = userId("alice");
 const START_MS = Date.UTC(2026, 0, 3);
 const START_SECOND = START_MS / 1_000;
-
-function openStore(folder: string, clock: ManualClock): Promise<SqliteStore> {
-  return openSqliteStore({
-    folder,
-    policy: DEFAULT_POLICY,
-    clock,
-    editor: new PlainEditor(),
-    mode: "write",
-    waitMs: 0,
-  });
-}
 
 describe("the coarse index", () => {
   let folder: string;
@@ -39,7 +27,7 @@ describe("the coarse index", () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "tidings-hints-"));
     clock = new ManualClock(START_MS);
-    store = await openStore(folder, clock);
+    store = await openWriter(folder, clock);
     outside = new Database(join(folder, "tidings.db"), { readonly: true });
     onTestFinished(async () => {
       outside.close();
@@ -51,7 +39,7 @@ describe("the coarse index", () => {
 
   async function reopen(): Promise<void> {
     await store.close();
-    store = await openStore(folder, clock);
+    store = await openWriter(folder, clock);
   }
 
   async function put(count: number, ttl_ms: number | null = null): Promise<Stored[]> {
@@ -242,7 +230,7 @@ describe("the coarse index", () => {
       WITH RECURSIVE block (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM block WHERE n < 150)
       INSERT INTO blocks (kind, key, block) SELECT 'inbox', 'alice', n FROM block`);
     writer.close();
-    store = await openStore(folder, clock);
+    store = await openWriter(folder, clock);
     await put(1);
     const oldest = [{ channel: "inbox", created_at: START_MS }];
     expect((await store.standing(HOST, null)).oldest).toEqual(oldest);
@@ -253,19 +241,14 @@ describe("the coarse index", () => {
   it("of what is unread counts a conversation's own, however much the inbox holds", async () => {
     const thread_id = threadId("t");
     const axes = { address: "session", target: "user", handler: "system" } as const;
-    const shown = await store.accept(HOST, acceptance({ thread_id }, { axes }));
+    const { matches } = await store.accept(HOST, acceptance({ thread_id }, { axes }));
+    const shown = matches.map(({ stored }) => stored);
     await put(1_050);
     const unread = async () => (await store.threadSummaries(HOST, ALICE, null, 10)).map((one) => one.unread);
     expect(await unread()).toEqual([1]);
-    await ack(
-      shown.matches.map(({ stored }) => stored),
-      "rendered",
-    );
+    await ack(shown, "rendered");
     expect(await unread()).toEqual([1]);
-    await ack(
-      shown.matches.map(({ stored }) => stored),
-      "clicked",
-    );
+    await ack(shown, "clicked");
     expect(await unread()).toEqual([0]);
   });
 

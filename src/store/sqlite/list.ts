@@ -1,7 +1,8 @@
 /**
  * Lists without scans: each filter has a source of rows, newest first, that comes from an index over what is dead, or
  * live in a thread, or from the coarse blocks of a user or thread. What the source cannot filter is filtered here, and
- * a call visits a bounded number of rows: a filter that matches little answers a short page and where to go on.
+ * a call visits a bounded number of rows: a filter that matches little answers a short page and where to go on. Blocks
+ * whose name leads to nothing come on top of that.
  */
 import { CHANNELS, SYSTEM_CHANNELS } from "../../domain/axes.js";
 import { InvalidInputError } from "../../domain/errors.js";

@@ -8,14 +8,13 @@ import { temporaryFolder } from "../../../test/support/folder.js";
 import type { Axes } from "../../domain/axes.js";
 import { type NotificationId, threadId, type UserId, userId } from "../../domain/ids.js";
 import type { AckAction } from "../../domain/notification.js";
-import { DEFAULT_POLICY } from "../../domain/policy.js";
 import { HOST } from "../../domain/principal.js";
 import { ManualClock } from "../../platform/manual_clock.js";
 import { audit } from "../audit.js";
 import { acceptance } from "../contract.suite.js";
-import { PlainEditor } from "../editor.suite.js";
 import { DATABASE_FILE } from "./database.js";
-import { openSqliteStore, type SqliteStore } from "./store.js";
+import type { SqliteStore } from "./store.js";
+import { openWriter } from "./writer.suite.js";
 
 const START_MS = Date.UTC(2026, 0, 3);
 const USERS = [userId("ada"), userId("ben"), userId("cleo")] as const;
@@ -72,11 +71,6 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.constant<Step>({ do: "look" }) },
 );
 
-function openStore(folder: string, clock: ManualClock): Promise<SqliteStore> {
-  const options = { folder, clock, policy: DEFAULT_POLICY, editor: new PlainEditor(), waitMs: 0 };
-  return openSqliteStore({ ...options, mode: "write" });
-}
-
 class Rig {
   readonly clock = new ManualClock(START_MS);
   readonly #folder: string;
@@ -93,7 +87,7 @@ class Rig {
   }
 
   static async on(folder: string): Promise<Rig> {
-    const rig = new Rig(folder, await openStore(folder, new ManualClock(START_MS)));
+    const rig = new Rig(folder, await openWriter(folder, new ManualClock(START_MS)));
     await rig.#reopen();
     return rig;
   }
@@ -138,7 +132,7 @@ class Rig {
 
   async #reopen(): Promise<void> {
     await this.#store.close();
-    this.#store = await openStore(this.#folder, this.clock);
+    this.#store = await openWriter(this.#folder, this.clock);
   }
 
   async #put({ user, axes, count, ttl_ms, batched, keyed }: Extract<Step, { do: "put" }>): Promise<void> {
@@ -230,7 +224,7 @@ class Rig {
 /** The folder that each run begins with: all of it read, one block all but full. */
 async function template(): Promise<string> {
   const folder = await temporaryFolder();
-  const store = await openStore(folder, new ManualClock(START_MS));
+  const store = await openWriter(folder, new ManualClock(START_MS));
   const made = await Promise.all(
     Array.from({ length: READ_BEFORE }, () => store.accept(HOST, acceptance({ user_id: ANOTHER }, {}))),
   );
@@ -257,7 +251,7 @@ it("every list and every count is that of the rows, whatever is made, settled, r
 
 it("the oldest on a channel is also one that came to it from another, after it had been asked for", async () => {
   const clock = new ManualClock(START_MS);
-  const store = await openStore(await temporaryFolder(), clock);
+  const store = await openWriter(await temporaryFolder(), clock);
   const put = (axes: Axes) => store.accept(HOST, acceptance({ user_id: USERS[0] }, { axes }));
   const oldest = async () => (await store.standing(HOST, null)).oldest;
   await put({ address: "user", target: "user", handler: "agent" });

@@ -1,6 +1,7 @@
 import type { UserId } from "../../domain/ids.js";
 import type { Delivery } from "../../domain/notification.js";
 import { type Blocks, blockOf, rangeOf } from "./blocks.js";
+import { forgetFirst } from "./forget.js";
 import { awaitsReader, liveFlag } from "./ledger_tables.js";
 import type { LiveKind, UserRows } from "./user_rows.js";
 
@@ -24,9 +25,10 @@ const UNKNOWN: Tally = -1;
 
 /**
  * Which blocks hold something of a user that is live on a channel, or that is shown to them and unread. A block is named
- * when the first comes, which is mostly when it is made, so that acknowledging an old one writes its row and nothing else;
+ * when the first comes, which is mostly when it is made, so that acknowledging an old one writes nothing here;
  * and the name goes with the last one, if it is known to be the last. Where that is not known, after a restart, the name
- * stays until a reader has looked in vain, or some more have left: it may lead to nothing, and is never missing.
+ * stays until a reader has looked in vain, some more have left, or retention takes it: it may lead to nothing, and is
+ * never missing.
  */
 export class LiveBlocks {
   readonly #blocks: Blocks;
@@ -119,15 +121,8 @@ export class LiveBlocks {
     // The one that was asked for last is the last to go.
     const tallies = known ?? new Map<UserId, Tally>();
     blocks.delete(block);
-    if (blocks.size >= BLOCKS_MAX) this.#forgetOne(blocks);
+    if (blocks.size >= BLOCKS_MAX) forgetFirst(blocks);
     blocks.set(block, tallies);
     return tallies;
-  }
-
-  #forgetOne(blocks: Map<number, unknown>): void {
-    for (const block of blocks.keys()) {
-      blocks.delete(block);
-      return;
-    }
   }
 }

@@ -17,6 +17,7 @@ import { APPLICATION_ID } from "./connection.js";
 import { DATABASE_FILE } from "./database.js";
 import { SCHEMA_VERSION } from "./migrate.js";
 import { openSqliteStore } from "./store.js";
+import { openWriter } from "./writer.suite.js";
 
 const ROWS = readFileSync(new URL("../../../test/fixtures/version_1.sql", import.meta.url), "utf8");
 const SCHEMA = readFileSync(new URL("./migrations/0001_spine.sql", import.meta.url), "utf8");
@@ -36,14 +37,7 @@ function makeVersionOne(folder: string): number {
 it("version 1 keeps its ledger, its lists and its deadlines (I5, I8)", async () => {
   const folder = await temporaryFolder();
   const clock = new ManualClock(makeVersionOne(folder));
-  const store = await openSqliteStore({
-    folder,
-    policy: DEFAULT_POLICY,
-    clock,
-    editor: new PlainEditor(),
-    mode: "write",
-    waitMs: 0,
-  });
+  const store = await openWriter(folder, clock);
   try {
     expect((await audit(store)).problems).toEqual([]);
     expect(await store.facts()).toMatchObject({ schema_version: SCHEMA_VERSION });

@@ -5,15 +5,15 @@ import Database from "better-sqlite3";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Axes } from "../../domain/axes.js";
 import { notificationId, subscriberId, threadId, userId } from "../../domain/ids.js";
-import { DEFAULT_POLICY } from "../../domain/policy.js";
 import { HOST } from "../../domain/principal.js";
 import { allowedMoves, STATES } from "../../domain/transitions.js";
 import { ManualClock } from "../../platform/manual_clock.js";
 import { audit } from "../audit.js";
 import { carrierContract } from "../carriers.suite.js";
 import { acceptance } from "../contract.suite.js";
-import { PlainEditor, plainCompose } from "../editor.suite.js";
+import { plainCompose } from "../editor.suite.js";
 import { openSqliteStore, type SqliteStore } from "./store.js";
+import { openWriter } from "./writer.suite.js";
 
 const OWN_DECIDE: Axes = { address: "user", target: "agent", handler: "agent" };
 
@@ -24,14 +24,7 @@ async function temporaryFolder(): Promise<string> {
 }
 
 async function open(folder: string, clock = new ManualClock(Date.UTC(2026, 0, 3))): Promise<SqliteStore> {
-  const store = await openSqliteStore({
-    folder,
-    policy: DEFAULT_POLICY,
-    clock,
-    editor: new PlainEditor(),
-    mode: "write",
-    waitMs: 0,
-  });
+  const store = await openWriter(folder, clock);
   onTestFinished(() => store.close());
   return store;
 }
